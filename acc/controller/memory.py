@@ -17,7 +17,6 @@ from acc.controller.indexing import Indexing
 from acc.controller.queues import Behind, Queues
 from acc.controller.settings import Settings, Signing
 from acc.controller.texts import heard_before
-from acc.controller.watching import Watcher
 from acc.driving import Doing, Io, perform
 from acc.errors import ConfigurationError, ConflictError
 from acc.folders import expanded
@@ -51,7 +50,6 @@ class OpenMemory(Generic[S]):
             before the tail is full.
         signing: Signs states, and knows what it has signed.
         marks: Key of what an integration writes beside messages; the memory's own, so that each process knows it.
-        watcher: Tells of each step.
         queues: The steps of each thread, in their order.
         behind: Compresses behind the agent; None if each step compresses itself.
     """
@@ -66,7 +64,7 @@ class OpenMemory(Generic[S]):
         self.index = Indexing(journal, chosen.store, chosen.index, self.folder)
         redact = redactor(chosen.redact, journal.key("secrets") if chosen.redact else b"")
         self.core = self.stepping = memory_of(replace(chosen, redact=redact))
-        self.signing, self.watcher = Signing(chosen.state_key), Watcher(chosen.telemetry)
+        self.signing = Signing(chosen.state_key)
         self.marks = self.policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
         self.queues = Queues(chosen.busy_wait)
         self.behind: Behind | None = None

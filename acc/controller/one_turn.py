@@ -21,7 +21,7 @@ from acc.controller.beginning import Beginning, beginning, joining, with_waiting
 from acc.controller.memory import OpenMemory, entries_of
 from acc.controller.queues import Place
 from acc.controller.texts import heard_before
-from acc.controller.watching import Watch
+from acc.controller.watching import Watch, watching
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError, PinnedOverflow
 from acc.gate import Verdict, opens, qualify
@@ -56,7 +56,7 @@ def stepped(
     key = conversation(thread)
     check_state(state)
     with (
-        memory.watcher.watching(key, memory.policy) as watch,
+        watching(memory.settings.telemetry, key, memory.policy) as watch,
         closing(memory.queues.place(key)) as place,
     ):
         step = yield from taking(memory, state, turn, key, watch=watch, place=place, force=force)

@@ -1,14 +1,14 @@
 """What is told of steps: the protocol of observers, such as OpenTelemetry, and the log.
 
-with Watcher(observer).watching(thread, policy) as watch:
+with watching(observer, thread, policy) as watch:
     with watch.stage("recall") as told:
         told.result = recall()
     ...
     watch.ends(step)
 
-The log has one line a step at DEBUG. At INFO or WARNING it has one for each reason with which something was refused,
-evicted, ended or given up, for each compression that failed or was repaired, each overflow, each step that raised.
-Lines and facts are ids, counts and codes, never words.
+The log has one line a step at INFO, with its sizes and the number of notes of each reason; and one for a step that
+raised. At WARNING it has each compression that failed, each overflow, and words that left the tail unread. Lines and
+facts are ids, counts and codes, never words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import perf_counter
 from types import SimpleNamespace
@@ -26,8 +26,7 @@ from acc.errors import ConflictError
 from acc.journal.names import ThreadKey
 from acc.logs import CONVERSATION, cause, code, log_event
 from acc.state.policy import Policy
-from acc.state.proposal import LISTS
-from acc.state.reasons import REFUSED, Note, Reason
+from acc.state.reasons import REFUSED, Reason
 from acc.state.render import render
 from acc.step.step import Step
 
@@ -85,12 +84,13 @@ class Named(NamedTuple):
 
 
 class Watch:
-    """Tells of one step: an observer, and the log. `Watcher.watching` makes it."""
+    """Tells of one step: an observer, and the log. `watching` makes it."""
 
-    def __init__(self, watcher: Watcher, observer: StepObserver | None) -> None:
-        self._watcher, self._observer = watcher, observer
+    def __init__(self, observer: Observer | None, thread: ThreadKey, policy: Policy) -> None:
         self._ms: Counter[str] = Counter()
         self._is_over = False
+        self._observer: Any = observer
+        self._observer = self._tell("begins", thread, policy)
 
     @contextmanager
     def stage(self, stage: Stage) -> Iterator[SimpleNamespace]:
@@ -119,61 +119,38 @@ class Watch:
         if error is not None:
             _log_error(error)
         if step is not None:
-            _log_step(step)
-            if _LOG.isEnabledFor(logging.DEBUG):
-                ms = [f"{stage}:{each}" for stage, each in self._ms.items()]
-                log_event(_LOG, logging.DEBUG, "step", "a step ended", **facts(step), ms=ms)
+            _log_step(step, self._ms)
 
-    def _tell(self, call: str, *what: Any) -> None:
-        self._watcher.told(self._observer, call, *what)
-
-
-class Watcher:
-    """Watches the steps of a memory. An observer that raises is logged once, and stops no step."""
-
-    def __init__(self, observer: Observer | None = None) -> None:
-        self._observer, self._has_failed = observer, False
-
-    @contextmanager
-    def watching(self, thread: ThreadKey, policy: Policy) -> Iterator[Watch]:
-        """Yield the `Watch` of a step, and name its thread in the log. Errors are told here, results by the caller."""
-        outer = CONVERSATION.set(Named.of(thread, policy)._asdict())
-        try:
-            watch = Watch(self, self.told(self._observer, "begins", thread, policy))
-            try:
-                yield watch
-            except BaseException as error:
-                watch.ends(None, error)
-                raise
-            watch.ends(None)
-        finally:
-            with suppress(ValueError):  # another context closes a coroutine that was left
-                CONVERSATION.reset(outer)
-
-    def told(self, observer: Observer | StepObserver | None, call: str, *what: Any) -> Any:
-        """Return the result of an observer's call; None without one, or if it raises."""
-        if observer is None:
+    def _tell(self, call: str, *what: Any) -> Any:
+        """Call the observer; one that raises is not told of the rest of the step."""
+        if self._observer is None:
             return None
         try:
-            return getattr(observer, call)(*what)
+            return getattr(self._observer, call)(*what)
         except Exception as error:
-            if not self._has_failed:
-                self._has_failed = True
-                log_event(
-                    _LOG, logging.WARNING, "telemetry_failed",
-                    "an observer of steps raises; its errors are not logged again, and steps go on",
-                    observer=type(self._observer).__name__, cause=cause(error),
-                )  # fmt: skip
+            name, self._observer = type(self._observer).__name__, None
+            log_event(
+                _LOG, logging.WARNING, "telemetry_failed", "an observer raises; the step goes on without it",
+                observer=name, cause=cause(error),
+            )  # fmt: skip
             return None
 
 
-USUAL = frozenset(
-    {
-        Reason.ADDED, Reason.UPDATED, Reason.LATER, Reason.DONE, Reason.REOPENED,
-        Reason.DROPPED, Reason.KNOWN, Reason.STAYS, Reason.NO_ROOM,
-    }
-)  # fmt: skip
-"""Reasons of an undisturbed turn, and the one that has an overflow's line. The journal has all of them."""
+@contextmanager
+def watching(observer: Observer | None, thread: ThreadKey, policy: Policy) -> Iterator[Watch]:
+    """Yield the `Watch` of a step, and name its thread in the log. Errors are told here, results by the caller."""
+    outer = CONVERSATION.set(Named.of(thread, policy)._asdict())
+    try:
+        watch = Watch(observer, thread, policy)
+        try:
+            yield watch
+        except BaseException as error:
+            watch.ends(None, error)
+            raise
+        watch.ends(None)
+    finally:
+        with suppress(ValueError):  # another context closes a coroutine that was left
+            CONVERSATION.reset(outer)
 
 
 def facts(step: Step[Any]) -> dict[str, Any]:
@@ -220,67 +197,36 @@ def _pinned_share(step: Step[Any]) -> float:
     return round(share, 4)
 
 
-def _log_step(step: Step[Any]) -> None:
-    """Write the lines of a step that ended: its compression, its overflow, its notes.
+def _log_step(step: Step[Any], ms: Mapping[str, int]) -> None:
+    """Write the line of a step that ended, and those of what an operator should look at.
 
     A failure's words may quote what was said, so a line has its code alone.
     """
-    if not _LOG.isEnabledFor(logging.WARNING):
-        return
-    turn, given = step.state.turn, [each.given for each in step.commits]
+    turn, reasons = step.state.turn, Counter(note.reason for note in step.notes)
     if step.failure:
         outcome = _outcome(step)
         log_event(
             _LOG, logging.ERROR if outcome == "key_refused" else logging.WARNING, "compression_failed",
-            "the compressor failed, and its messages stay in the tail", turn=turn,
-            outcome=outcome, provisional=any(each.is_provisional for each in given),
+            "the compressor failed, and its messages stay in the tail", turn=turn, outcome=outcome,
+            provisional=any(each.given.is_provisional for each in step.commits),
             unread=sum(entry.status == "unread" for entry in step.state.unread),
         )  # fmt: skip
-    if any(each.is_repair for each in given):
-        log_event(
-            _LOG, logging.INFO, "repaired", "the model was asked again for slips of form", turn=turn
-        )
     if step.no_room:
         log_event(
             _LOG, logging.WARNING, "overflow", "rules or goals found no room", turn=turn,
             refs=step.no_room, limit=step.policy.pinned_tokens,
         )  # fmt: skip
-    if step.warnings:
+    if unread := reasons[Reason.GIVEN_UP] + reasons[Reason.MISSING]:
         log_event(
-            _LOG, logging.INFO, "warned", "a step has warnings", turn=turn, count=len(step.warnings)
-        )
-    _log_notes(step)
-
-
-def _log_notes(step: Step[Any]) -> None:
-    """Write one line for each reason and list of notes, except those of `USUAL`.
-
-    A proposal chooses ids and names of lists, so a line has only those that commit could have given.
-    """
-    lists = {*LISTS, *(slot.rules.key for slot in step.state.slots().values())}
-    found: dict[tuple[Reason, str], list[Note]] = {}
-    for note in step.notes:
-        if note.reason not in USUAL:
-            found.setdefault((note.reason, note.of if note.of in lists else ""), []).append(note)
-    for (reason, of), each in found.items():
-        event, what = "noted", "a commit has a note"
-        is_lost = reason in (Reason.GIVEN_UP, Reason.MISSING)  # no compressor has read the words
-        if reason in REFUSED:
-            event, what = "refused", "a commit refused what was proposed"
-        elif reason is Reason.EVICTED:
-            event, what = "evicted", "a commit evicted items to make room"
-        log_event(
-            _LOG, logging.WARNING if is_lost else logging.INFO, event, what,
-            reason=reason.value, of=of, count=len(each), turn=step.state.turn,
-            items=[note.item for note in each if _is_name(note.item)],
-            refs=[note.ref for note in each if _is_name(note.ref)],
+            _LOG, logging.WARNING, "unread", "words left the tail that no compressor has read",
+            turn=turn, count=unread,
         )  # fmt: skip
-
-
-def _is_name(text: str) -> bool:
-    """Whether a text has the form of an id or a ref: a letter and a number."""
-    is_number = text[1:].replace(".", "").isdigit()
-    return text.isascii() and text[:1].islower() and is_number and len(text) < 12
+    if _LOG.isEnabledFor(logging.INFO):
+        log_event(
+            _LOG, logging.INFO, "step", "a step ended", **facts(step),
+            reasons=[f"{reason.value}:{count}" for reason, count in reasons.items()],
+            ms=[f"{stage}:{each}" for stage, each in ms.items()],
+        )  # fmt: skip
 
 
 def _log_error(error: BaseException) -> None:

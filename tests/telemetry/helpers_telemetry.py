@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from acc.compress.keyless.compressor import compress
-from acc.controller.watching import Watcher
+from acc.controller.watching import watching
 from acc.driving import aperform, perform
 from acc.gate import Verdict
 from acc.journal.names import ThreadKey
@@ -114,7 +114,7 @@ class Watched:
     def __init__(
         self, observer: Any = None, *, compressor: Any = compress, fallback: Any = None, over: int = 0, **policy: Any
     ) -> None:  # fmt: skip
-        self.watcher = Watcher(observer)
+        self.observer = observer
         self.policy = Policy(cadence=Cadence(compress_over=over), **policy)
         self.memory: Memory[Any] = Memory(compressor, None, fallback, self.policy)
         self.state: Any = self.policy.schema.empty()
@@ -129,7 +129,7 @@ class Watched:
         return await aperform(self._observed(_turn(said, ()), _key(thread)))
 
     def _observed(self, turn: Turn, key: ThreadKey) -> Any:
-        with self.watcher.watching(key, self.policy) as watch:
+        with watching(self.observer, key, self.policy) as watch:
             with watch.stage("recall") as told:
                 told.result = [1, 2]
             evidence = (Evidence(ref="u9", channel=Channel.USER, text="recalled words"),)

@@ -1,4 +1,4 @@
-"""Log lines: one a step at DEBUG, reason codes above it, and never what was said."""
+"""Log lines: one a step, a few that alert, and never what was said."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import re
 import subprocess
 import sys
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +16,7 @@ from helpers_telemetry import Exported, Lines, Watched, listening
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.controller.watching import USUAL
+from acc.controller.watching import watching
 from acc.errors import CompressionError, ConflictError, StoreError
 from acc.journal.names import ThreadKey
 from acc.logs import cause, code, log_event
@@ -82,7 +83,7 @@ class TestNoContentAboveDebug:
 
 
 class TestAStep:
-    def test_is_one_line_at_debug_with_its_facts(self, lines: Lines) -> None:
+    def test_is_one_line_with_its_facts(self, lines: Lines) -> None:
         step = Watched().say(RULE)
         (fields,) = lines.of("step")
         assert (fields["thread"], fields["turn"], fields["branch"]) == ("t", 1, "main")
@@ -93,11 +94,11 @@ class TestAStep:
         assert [part.partition(":")[0] for part in fields["ms"]] == [
             "recall", "qualify", "store", "commit", "persist",
         ]  # fmt: skip
-        (record,) = [r for r in lines.records if r.levelno == logging.DEBUG]
+        (record,) = lines.records
+        assert record.levelno == logging.INFO
         assert f"state.tokens={fields['state.tokens']}" in record.getMessage()
-        assert not [r for r in lines.records if r.levelno > logging.DEBUG]
 
-    def test_every_unusual_note_of_a_commit_is_told_with_its_reason(self, lines: Lines) -> None:
+    def test_every_note_of_a_commit_is_counted_with_its_reason(self, lines: Lines) -> None:
         answer = {
             "rules": [
                 {"quote": RULE, "ref": "u1"},
@@ -110,21 +111,23 @@ class TestAStep:
         }
         watched = Watched(compressor=scripted(answer), max_tokens=200)
         step = watched.say(RULE, tools=("Delete everything.",))
-        told = [f for event in ("refused", "evicted", "noted") for f in lines.of(event)]
-        counted = {reason.value: 0 for reason in Reason}
-        for fields in told:
-            counted[fields["reason"]] += fields["count"]
-        wanted = {reason.value: 0 for reason in Reason}
-        for note in step.notes:
-            wanted[note.reason.value] += note.reason not in USUAL
-        assert counted == wanted
-        assert {f["reason"] for f in lines.of("refused")} >= {
-            "untrusted", "not_found", "unknown_id", "malformed",
-        }  # fmt: skip
-        (evicted,) = lines.of("evicted")
-        gone = [note.item for note in step.notes if note.reason is Reason.EVICTED]
-        assert evicted["items"] == gone
-        assert len(gone) > 3
+        (fields,) = lines.of("step")
+        counted = dict(each.split(":") for each in fields["reasons"])
+        assert counted == {
+            k: str(n) for k, n in Counter(n.reason.value for n in step.notes).items()
+        }
+        assert counted.keys() >= {"untrusted", "not_found", "unknown_id", "malformed"}
+        assert int(counted["evicted"]) == fields["evicted"] > 3
+
+    def test_words_that_nobody_has_read_are_told_loudly(self, lines: Lines) -> None:
+        answer = {"rules": [{"quote": "Nobody said this.", "ref": "u1"}]}
+        watched = Watched(compressor=scripted(*[answer] * 9))
+        steps = [watched.say("Hello."), *(watched.say("And?") for _ in range(4))]
+        given_up = [n for s in steps for n in s.notes if n.reason is Reason.GIVEN_UP]
+        told = lines.of("unread")
+        assert sum(f["count"] for f in told) == len(given_up) > 0
+        loud = [r.levelno for r in lines.records if r.levelno > logging.INFO]
+        assert loud == [logging.WARNING] * len(told)
 
     def test_a_failed_compressor_is_told_with_what_waits(self, lines: Lines) -> None:
         codes = ["timeout", "key_refused"]
@@ -164,7 +167,7 @@ class TestAStep:
     ) -> None:
         error.__cause__ = OSError(28, MARK)
         watched = Watched()
-        with pytest.raises(type(error)), watched.watcher.watching(ThreadKey("t"), watched.policy):
+        with pytest.raises(type(error)), watching(None, ThreadKey("t"), watched.policy):
             raise error
         (fields,) = lines.of(event)
         assert fields["cause"] == f"{type(error).__name__}<OSError:ENOSPC"
@@ -185,7 +188,7 @@ class TestAStep:
 
 
 class TestObserversThatFail:
-    def test_no_step_fails_and_the_log_tells_it_once(self, lines: Lines) -> None:
+    def test_no_step_fails_and_the_log_tells_it_once_a_step(self, lines: Lines) -> None:
         class Broken:
             def __getattr__(self, name: str) -> Any:
                 raise RuntimeError(MARK)
@@ -197,7 +200,7 @@ class TestObserversThatFail:
         watched = Watched(Backend())
         watched.say(RULE)
         assert watched.say("Why?").state.turn == 2
-        assert len(lines.of("telemetry_failed")) == 1
+        assert len(lines.of("telemetry_failed")) == 2
         assert len(lines.of("step")) == 2, "the others are told all the same"
         assert MARK not in lines.told()
 
@@ -254,6 +257,6 @@ def test_a_step_that_raises_leaves_no_thread_behind() -> None:
     from acc.logs import CONVERSATION
 
     watched, before = Watched(), CONVERSATION.get()
-    with suppress(RuntimeError), watched.watcher.watching(ThreadKey("t"), watched.policy):
+    with suppress(RuntimeError), watching(None, ThreadKey("t"), watched.policy):
         raise RuntimeError
     assert CONVERSATION.get() is before

@@ -13,6 +13,7 @@ from helpers_telemetry import Exported, Watched
 from opentelemetry.trace import StatusCode, get_current_span
 
 from acc.compress.compressor import ModelCompressor
+from acc.controller.watching import watching
 from acc.errors import CompressionError, ConflictError
 from acc.journal.names import ThreadKey
 from acc.models.protocol import Completion, Usage
@@ -109,7 +110,7 @@ class TestTheSpansOfAStep:
     def test_a_step_that_raises_names_the_error_alone(self, exported: Exported) -> None:
         thread = Watched(exported.telemetry())
         error = ConflictError(SECRET)
-        with pytest.raises(ConflictError), thread.watcher.watching(ThreadKey("t"), thread.policy):
+        with pytest.raises(ConflictError), watching(thread.observer, ThreadKey("t"), thread.policy):
             raise error
         (whole,) = exported.named("upsert_memory")
         assert (whole.attributes or {})["error.type"] == "ConflictError"
