@@ -25,7 +25,7 @@ from acc.evidence.base import plain
 from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence
 from acc.evidence.policies import Age, Capacity, History, Period
-from acc.evidence.retention import ExpiryPlan, PrunePlan
+from acc.evidence.retention import PrunePlan
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.text.lines import count
@@ -114,7 +114,6 @@ def prune(
     name, kind, numbers = _parsed(policy)
     with opened(memory) as controller:
         evidence, where = Evidence(controller), scope or {}
-        plan: PrunePlan | ExpiryPlan
         if name == "idle":
             plan = evidence.plan_expiry(timedelta(**numbers), **where)
         else:
@@ -147,15 +146,11 @@ def _parsed(text: str) -> tuple[str, Kind, dict[str, Any]]:
     return name, kind, given
 
 
-def _to_prune(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
-    if isinstance(plan, PrunePlan):
-        lines = [f"  delete {d.ref} of {d.thread}: {d.why}" for d in plan.doomed]
-        lines += [f"  keep {d.ref} of {d.thread}: {d.why}" for d in plan.kept]
-        kept = f"{len(plan.kept)} are kept although the policy would delete them"
-        return [*lines, f"to delete: {len(plan.doomed)} of {plan.judged:,}; {kept}"]
-    lines = [f"  delete thread {key}: last commit {at}" for key, at in plan.threads.items()]
-    lines += [f"  keep thread {held.thread}: {held.reason}" for held in plan.held]
-    return [*lines, f"to delete: {count(len(plan.threads), 'thread')}; {len(plan.held)} are held"]
+def _to_prune(plan: PrunePlan) -> Sequence[str]:
+    lines = [f"  delete {d.ref or 'all'} of {d.thread}: {d.why}" for d in plan.doomed]
+    lines += [f"  keep {d.ref or 'all'} of {d.thread}: {d.why}" for d in plan.kept]
+    kept = f"{len(plan.kept)} are kept although the policy would delete them"
+    return [*lines, f"to delete: {len(plan.doomed)} of {plan.judged:,}; {kept}"]
 
 
 def erase(

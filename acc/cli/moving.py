@@ -21,7 +21,7 @@ from acc.text.lines import count
 
 
 def ingest(
-    paths: Annotated[list[Path], argument("PATH", "Files or folders.")],
+    paths: Annotated[list[Path], argument("PATH", "Files of text.")],
     memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     scope: terminal.ScopeOption = None,
     replace: Annotated[bool, flag("--replace", "Delete earlier versions of the same files.")] = False,
@@ -29,8 +29,7 @@ def ingest(
 ) -> None:  # fmt: skip
     """Add documents that agents can recall.
 
-    Reads text in UTF-8; of a folder, text and Markdown. The threads of --scope recall them; without it, those of no
-    named owner.
+    Reads text in UTF-8. The threads of --scope recall them; without it, those of no named owner.
     """
     with opened(memory, create=True) as controller:
         found = Evidence(controller).ingest(paths, replace=replace, **(scope or {}))
@@ -47,7 +46,7 @@ def _ingested(each: Any) -> str:
 
 
 def export(
-    out: Annotated[Path, argument("FILE", "The file to write; .gz is compressed, - is stdout.")],
+    out: Annotated[Path, argument("FILE", "The file to write; - is stdout.")],
     memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     scope: terminal.FilterOption = None,
     json: terminal.JsonOption = False,

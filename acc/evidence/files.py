@@ -4,23 +4,21 @@ A document is a text that recall finds beside a conversation, in parts. It lies 
 (`acc.journal.names.home`): nobody's in particular, a user's, an agent's, or both. Its ref is ``doc.`` and ten digits
 over name and text; a part's has its number, too. The same again writes nothing.
 
-An export holds threads as JSON lines that `zcat`, `jq` and another memory read, with the chain of hashes
+An export holds threads as JSON lines that `jq` and another memory read, with the chain of hashes
 (`acc.journal.exchange`). It is noted: an erasure names the files that may still hold the words. Who rewrites a
 journal rewrites its heads, too, unless they lie elsewhere.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from acc.artifacts.rows import Artifact
 from acc.artifacts.rows import parts as pieces
@@ -32,12 +30,6 @@ from acc.journal import Head, ThreadKey
 from acc.journal.names import MAIN, Key, home, is_home, whole_of
 from acc.state.tail import Message
 from acc.turn.observations import DOCUMENT, Channel, Observation, storable
-
-LARGEST = 64 * 1024 * 1024
-"""Limit, in bytes, of a file."""
-
-KINDS = (".log", ".markdown", ".md", ".text", ".txt")
-"""Files that are taken of a folder."""
 
 PART_BYTES = 2_000
 """Bytes of a part, at most: some paragraphs. Recall then finds the passage."""
@@ -80,7 +72,7 @@ class Files(Base):
     def ingest(
         self, paths: Path | str | Iterable[Path | str], *, replace: bool = False, **scope: str
     ) -> tuple[Ingested, ...]:
-        """Ingest files of text in UTF-8, or the text and Markdown files below folders.
+        """Ingest files of text in UTF-8.
 
         Recall finds them in every thread of the scope from its next turn on. The same again writes nothing.
 
@@ -92,7 +84,8 @@ class Files(Base):
         Raises:
             InputError: A file cannot be read.
         """
-        read = [(path.as_posix(), text_of(path)) for path in files_of(paths)]
+        given = [paths] if isinstance(paths, Path | str) else paths
+        read = [(path.as_posix(), text_of(path)) for path in dict.fromkeys(map(Path, given))]
         return tuple(self.ingest_text(*each, replace=replace, **scope) for each in read)
 
     def ingest_text(self, name: str, text: str, *, replace: bool = False, **scope: str) -> Ingested:
@@ -137,7 +130,7 @@ class Files(Base):
         return chain.from_iterable(map(self.journal.export, self.threads(thread, **scope)))
 
     def export(self, to: Path | str, *, thread: Key | None = None, **scope: str | None) -> Exported:
-        """Write threads to a new file of JSON lines, compressed if its name ends with ``.gz``.
+        """Write threads to a new file of JSON lines.
 
         Raises:
             InputError: There is no such thread, or the file is there.
@@ -147,10 +140,20 @@ class Files(Base):
         if not keys:
             hint = "acc threads lists the threads"
             raise InputError("there is no such thread", where=str(file), hint=hint)
-        with _created(file) as out:
-            for line in self.lines(thread=thread, **scope):
-                out.write(f"{line}\n".encode())
-                count += 1
+        if file.exists():
+            what, hint = "the file is there already", "name a new one"
+            raise InputError(what, where=str(file), hint=hint)
+        what, hint = "the export cannot be written", "check the disk"
+        with file_errors(StoreError, what, where=file, hint=hint):
+            private_folder(file.parent)
+            with opened_private(file, "xb") as out:
+                try:
+                    for line in self.lines(thread=thread, **scope):
+                        out.write(f"{line}\n".encode())
+                        count += 1
+                except BaseException:  # a part of an export is none
+                    file.unlink()
+                    raise
         self.journal.note_copy(str(file.absolute()), f"an export of {len(keys)} threads")
         return Exported(file, len(keys), count)
 
@@ -202,45 +205,12 @@ def _messages(memory: OpenMemory[Any], name: str, text: str) -> Iterator[Message
         yield Message(seen, 0, seen.at)
 
 
-def files_of(paths: Path | str | Iterable[Path | str]) -> list[Path]:
-    """Return the files that paths name; of a folder, those of text below it that are not hidden."""
-    given = [paths] if isinstance(paths, Path | str) else paths
-    found: list[Path] = []
-    for path in map(Path, given):
-        inside = [path] if path.is_file() else _below(path)
-        if not inside:
-            raise InputError(
-                "this path is no file, and no folder with documents", where=str(path),
-                hint=f"name files, or a folder with files of these kinds: {' '.join(KINDS)}",
-            )  # fmt: skip
-        found += inside
-    return list(dict.fromkeys(found))
-
-
-def _below(folder: Path) -> list[Path]:
-    return sorted(
-        path for path in folder.rglob("*")
-        if path.is_file() and path.suffix.lower() in KINDS
-        and not any(name.startswith(".") for name in path.relative_to(folder).parts)
-    )  # fmt: skip
-
-
 def text_of(path: Path) -> str:
     """Return the text of a file."""
-    where, what = str(path), "the file cannot be read"
-    with file_errors(InputError, what, where=path, hint="name a readable file"):
-        if path.stat().st_size > LARGEST:
-            what, hint = f"the file is larger than {LARGEST >> 20} MB", "split it, ingest the parts"
-            raise InputError(what, where=where, hint=hint)
-        data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        hint = "save its text as UTF-8; give what another library reads of it to ingest_text"
-        raise InputError("the file is no text", where=where, hint=hint) from error
-    if not text.strip():
-        raise InputError("the file contains no text", where=where, hint="name a file with text")
-    return text
+    what = "the file cannot be read as text"
+    hint = "name files of text in UTF-8; give what another library reads of others to ingest_text"
+    with file_errors(InputError, what, where=path, hint=hint, besides=(UnicodeDecodeError,)):
+        return path.read_text("utf-8-sig")
 
 
 def read_heads(path: Path) -> tuple[Head, ...]:
@@ -264,31 +234,11 @@ def _key(body: Any) -> ThreadKey:
     return ThreadKey(**{name: str(body[name]) for name in vars(ThreadKey(""))})
 
 
-@contextmanager
-def _created(to: Path) -> Iterator[IO[bytes]]:
-    """Open a new file for its owner alone, packed if its name says so; what fails leaves none."""
-    if to.exists():
-        raise InputError("the file is there already", where=str(to), hint="name a new one")
-    with file_errors(StoreError, "the export cannot be written", where=to, hint="check the disk"):
-        private_folder(to.parent)
-        file = opened_private(to, "xb")
-        is_packed = to.suffix == ".gz"
-        out = gzip.GzipFile(to.stem, "wb", fileobj=file, mtime=0) if is_packed else file
-        try:
-            with file, out:
-                yield cast("IO[bytes]", out)
-        except BaseException:
-            with suppress(OSError):
-                to.unlink()
-            raise
-
-
 def _read(path: Path) -> Iterator[str]:
-    opening: Any = gzip.open if path.suffix == ".gz" else open
-    damaged = (EOFError, zlib.error, UnicodeDecodeError)
-    hint = "give a file that acc export wrote"
+    what, hint = "the file cannot be read", "give a file that acc export wrote, unpacked"
+    damaged = (UnicodeDecodeError,)
     with (
-        file_errors(InputError, "the file cannot be read", where=path, hint=hint, besides=damaged),
-        opening(path, "rt", encoding="utf-8") as file,
+        file_errors(InputError, what, where=path, hint=hint, besides=damaged),
+        path.open(encoding="utf-8") as file,
     ):
         yield from file

@@ -13,15 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, get_args
 
 from acc.clock import moment
-from acc.controller.memory import OpenMemory
 from acc.errors import ConfigurationError
 from acc.evidence.base import Base, Group, branches_of, groups_of, refs_in
 from acc.evidence.policies import Deletion, RecordUse
-from acc.journal import Hold, Journal, StoredCommit, ThreadKey
+from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.names import Key, is_home, may_read
 from acc.turn.observations import is_ingested
 
@@ -33,7 +32,7 @@ _COMPUTED = ("episodic_trace", "retrieved_artifacts")
 
 @dataclass(frozen=True)
 class Doom:
-    """Evidence that goes, or that a policy dooms and that stays; ``why`` says by what."""
+    """Evidence that goes, or that a policy dooms and that stays; ``why`` says by what. Without a ref the thread."""
 
     thread: ThreadKey
     branch: str
@@ -62,22 +61,6 @@ class PrunePlan:
     def apply(self) -> Pruned:
         """Delete what goes, without what was cited or held since."""
         return self.act(self.doomed)
-
-
-@dataclass(frozen=True)
-class ExpiryPlan:
-    """The threads that expire, with when they were committed to last, and the holds that keep others."""
-
-    threads: Mapping[ThreadKey, str]
-    held: tuple[Hold, ...]
-    memory: OpenMemory[Any] = field(repr=False, compare=False)
-
-    def apply(self) -> Pruned:
-        """Delete the threads that nobody committed to since."""
-        journal = self.memory.journal
-        still = (key for key, last in self.threads.items() if last_of(journal, key) == last)
-        gone = [journal.delete_thread(key) for key in still]
-        return Pruned(sum(gone), len(gone), tuple(self.memory.index.clean()))
 
 
 class Retention(Base):
@@ -134,15 +117,26 @@ class Retention(Base):
         """Delete what a policy deletes; arguments are those of `plan_prune`."""
         return self.plan_prune(policy, **how).apply()
 
-    def plan_expiry(self, older_than: timedelta, **scope: str | None) -> ExpiryPlan:
+    def plan_expiry(self, older_than: timedelta, **scope: str | None) -> PrunePlan:
         """Return the threads of a scope that nobody committed to for so long. Nothing is deleted, and no document."""
-        held = {hold.thread: hold for hold in self.journal.held()}
-        keys = (key for key in self.threads(**scope) if not is_home(key))
+        held = {hold.thread: hold.reason for hold in self.journal.held()}
+        keys = [key for key in self.threads(**scope) if not is_home(key)]
         last, now = {key: last_of(self.journal, key) for key in keys}, self._clock.now()
         old = {key: at for key, at in last.items() if at and age_of(at, now) > older_than}
-        kept = tuple(held[key] for key in old if key in held)
-        idle = {key: at for key, at in old.items() if key not in held}
-        return ExpiryPlan(idle, kept, self.memory)
+        dooms = [
+            Doom(key, "", "", f"held: {held[key]}" if key in held else f"last commit {at}")
+            for key, at in old.items()
+        ]
+        kept = tuple(doom for doom in dooms if doom.thread in held)
+        doomed = tuple(doom for doom in dooms if doom.thread not in held)
+        return PrunePlan(len(keys), doomed, kept, partial(self._expired, old))
+
+    def _expired(self, last: Mapping[ThreadKey, str], doomed: Sequence[Doom]) -> Pruned:
+        """Delete the threads that nobody committed to since."""
+        keys = [doom.thread for doom in doomed]
+        still = [key for key in keys if last_of(self.journal, key) == last[key]]
+        gone = [self.journal.delete_thread(key) for key in still]
+        return Pruned(sum(gone), len(gone), tuple(self.memory.index.clean()))
 
     def expire(self, older_than: timedelta, **scope: str | None) -> Pruned:
         """Delete the threads of a scope that nobody committed to for so long, but for those that are held."""

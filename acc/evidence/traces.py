@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import unicodedata
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -168,12 +166,11 @@ class ErasedTraces:
             yield from (shift + int(hit) * _HEAD for hit in hits)
 
     def _in_file(self, path: Path) -> set[bytes]:
-        """Return the patterns that a file holds; a compressed export is read as what it holds."""
-        opening = gzip.open if path.suffix == ".gz" else open
+        """Return the patterns that a file holds."""
         what, hint = "a file cannot be searched", "give this user read access, and erase again"
         found, rest = set[bytes](), b""
-        translated = file_errors(StoreError, what, where=path, hint=hint, besides=(zlib.error, EOFError))  # fmt: skip
-        with translated, suppress(FileNotFoundError), opening(path, "rb") as file:
+        translated = file_errors(StoreError, what, where=path, hint=hint)
+        with translated, suppress(FileNotFoundError), path.open("rb") as file:
             while block := file.read(_BLOCK):
                 found |= self._in_bytes(rest + block)
                 rest = (rest + block)[-self._longest :]

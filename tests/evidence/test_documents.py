@@ -102,7 +102,6 @@ def test_files_that_cannot_be_ingested(tmp_path: Path) -> None:
     for name, data in (("b.pdf", b"\xff\xfe\xfa"), ("c.txt", b"  \n")):
         (tmp_path / name).write_bytes(data)
     (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "page.html").write_text("words")
     with opened(tmp_path / "m") as memory:
         for name in ("b.pdf", "c.txt", "folder", "nothing"):
             with pytest.raises(InputError):

@@ -173,8 +173,8 @@ def test_threads_expire(tmp_path: Path) -> None:
         clock.at += timedelta(days=40)
         talk(memory, "Still here.", thread="young")
         plan = evidence.plan_expiry(timedelta(days=30))
-        assert [key.thread for key in plan.threads] == ["old"]
-        assert [hold.thread.thread for hold in plan.held] == ["held"]
+        assert [doom.thread.thread for doom in plan.doomed] == ["old"]
+        assert [(doom.thread.thread, doom.why) for doom in plan.kept] == [("held", "held: audit")]
         assert plan.apply().threads == 1
         assert sorted(key.thread for key in memory.threads()) == ["acc:documents", "held", "young"]
         assert evidence.prune(Age(timedelta(days=30))).messages == 1
