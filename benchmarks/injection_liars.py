@@ -8,7 +8,7 @@ from typing import Any
 
 from injection_corpora import Case
 
-from acc.models.protocol import Completion, Messages, Price, Schema, Usage
+from acc.models.protocol import Completion, Messages, Schema, Usage
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Claim, Judgement, Reading, claim_digest
 from acc.turn.observations import Channel, Trust
@@ -77,7 +77,6 @@ class LyingModel:
     """A model that answers what the liar would write: the shipped prompt and answers are between them."""
 
     name = "lying"
-    price: Price | None = None
 
     def __init__(self, liar: Liar) -> None:
         self._liar = liar

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from acc.errors import AccError, AuthenticationError, CompressionError, ConfigurationError
-from acc.models.protocol import Completion, Messages, Price, Schema, Usage
+from acc.models.protocol import Completion, Messages, Schema, Usage
 
 Format: TypeAlias = Literal["schema", "words"]
 """How the endpoint learns the JSON Schema: as ``response_format``, which it enforces, or in the prompt's words."""
@@ -67,7 +67,6 @@ class AskedModel(ABC):
         *,
         where: str = "",
         secret: str | None = None,
-        price: Price | None = None,
         format: Format = "schema",
     ) -> None:
         """Name a model. ``where`` is its name and address for errors, ``secret`` the key, which none may show."""
@@ -76,8 +75,7 @@ class AskedModel(ABC):
                 f"the model {name!r} cannot be asked with format {format!r}",
                 hint=f"name a model, and a format of {', '.join(get_args(Format))}",
             )
-        self.name, self.price = name, price
-        self.where, self.secret = where or name, secret
+        self.name, self.where, self.secret = name, where or name, secret
         # Threads share both. A lost update costs one more refused request.
         self._format, self._takes_schema = format, False
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from acc.errors import ConfigurationError
 from acc.models.asking import AskedModel, Format, ReplyFailed, Request, answered
-from acc.models.protocol import ChatModel, Completion, Price, Usage
+from acc.models.protocol import ChatModel, Completion, Usage
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -89,7 +89,6 @@ class OpenAIModel(AskedModel):
         api_key: str | None = None,
         timeout: float = 60.0,
         attempts: int = 3,
-        price: Price | None = None,
         format: Format = "schema",
     ) -> None:
         """Name a model at an endpoint.
@@ -103,7 +102,6 @@ class OpenAIModel(AskedModel):
             api_key: The key.
             timeout: Seconds for each attempt.
             attempts: How often a request is made that fails for a while.
-            price: What its tokens cost.
             format: ``"words"`` for an endpoint that takes a JSON Schema and does not keep to it.
 
         Raises:
@@ -115,7 +113,6 @@ class OpenAIModel(AskedModel):
             model,
             where=f"{model} at {_without_credentials(getattr(client, 'base_url', None) or url)}",
             secret=getattr(client, "api_key", None) or key,
-            price=price,
             format=format,
         )
         if timeout <= 0 or attempts < 1:
@@ -222,13 +219,13 @@ class LangChainModel(AskedModel):
     OpenAI's chat models get the schema as ``response_format``; any other one is asked for JSON in words.
     """
 
-    def __init__(self, chat_model: BaseChatModel, price: Price | None = None) -> None:
+    def __init__(self, chat_model: BaseChatModel) -> None:
         names = (getattr(chat_model, name, None) for name in ("model_name", "model"))
         name = next((n for n in names if isinstance(n, str) and n), type(chat_model).__name__)
         loaded = sys.modules.get("langchain_openai.chat_models.base")  # where it is one of these
         is_openai = loaded is not None and isinstance(chat_model, loaded.BaseChatOpenAI)
         form: Format = "schema" if is_openai else "words"
-        super().__init__(name, price=price, format=form)
+        super().__init__(name, format=form)
         self._chat: Any = chat_model
         if getattr(chat_model, "streaming", False) is True:  # streams often leave the usage out
             self._chat = chat_model.model_copy(update={"streaming": False})

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
-
-from acc.errors import ConfigurationError
 
 
 class PromptMessage(NamedTuple):
@@ -46,32 +43,6 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Price:
-    """Money per million tokens, in any currency. ``cached`` is ``input`` if it is None.
-
-    Raises:
-        ConfigurationError: A price is negative, infinite or not a number.
-    """
-
-    input: float
-    output: float
-    cached: float | None = None
-
-    def __post_init__(self) -> None:
-        given = (self.input, self.output, self.cached or 0)
-        if not all(isinstance(n, int | float) and math.isfinite(n) and n >= 0 for n in given):
-            hint = "give money per million tokens, 0 or more"
-            raise ConfigurationError("a price is no number from 0 on", where="Price", hint=hint)
-
-    def of(self, usage: Usage) -> float:
-        """Return the money for ``usage``."""
-        cached = min(usage.cached, usage.input)
-        rate = self.input if self.cached is None else self.cached
-        money = (usage.input - cached) * self.input + cached * rate + usage.output * self.output
-        return round(money / 1_000_000, 9)
-
-
-@dataclass(frozen=True)
 class Completion:
     """A model's answer.
 
@@ -89,10 +60,9 @@ class Completion:
 
 
 class ChatModel(Protocol):
-    """A model that answers messages. ``name`` is for records, ``price`` None counts no money."""
+    """A model that answers messages. ``name`` is for records."""
 
     name: str
-    price: Price | None
 
     def complete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None

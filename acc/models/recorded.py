@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from acc.errors import CompressionError, ConfigurationError, InputError
-from acc.models.protocol import ChatModel, Completion, Messages, Price, Schema, Usage
+from acc.models.protocol import ChatModel, Completion, Messages, Schema, Usage
 
 
 def _digest(value: Any) -> str:
@@ -28,7 +28,7 @@ class RecordingModel:
     """
 
     def __init__(self, inner: ChatModel, file: str | Path) -> None:
-        self.name, self.price = inner.name, inner.price
+        self.name = inner.name
         self._inner, self._file, self._lock = inner, Path(file), Lock()
 
     def complete(
@@ -91,7 +91,6 @@ class RecordedModel:
             raise InputError(what, where=str(file), hint=hint) from error
         answers = [got.model for _, got in self._record if isinstance(got, Completion)]
         self.name = (answers or ["recorded"])[0]
-        self.price: Price | None = None
 
     def complete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, NamedTuple
 
-from acc.models.protocol import Completion, Messages, Price, Schema, Usage
+from acc.models.protocol import Completion, Messages, Schema, Usage
 from acc.text.lines import canonical_json
 from acc.text.tokens import utf8_quarter
 from acc_eval.judge_by_rule import source_titled
@@ -164,7 +164,6 @@ class RuleModel:
     """The rule agents and the rule judge of one run, in the place of a model."""
 
     name = "rule agent and rule judge"
-    price: Price | None = None
 
     def __init__(self, luck: Luck) -> None:
         self._luck = luck

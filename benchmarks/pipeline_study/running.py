@@ -14,7 +14,6 @@ from acc.models.protocol import (
     ChatModel,
     Completion,
     Messages,
-    Price,
     PromptMessage,
     Schema,
 )
@@ -165,8 +164,6 @@ class Metered:
         model: The model that is asked.
         tokens: Input and output of whole calls, as the model reports them; estimated where it reports none.
     """
-
-    price: Price | None = None
 
     def __init__(self, model: LoggedModel) -> None:
         self.model = model

@@ -14,7 +14,7 @@ import typer
 
 from acc.errors import ConfigurationError, EvaluationError
 from acc.models.endpoints import as_model
-from acc.models.protocol import ChatModel, Price
+from acc.models.protocol import ChatModel
 from acc_eval.judge_by_rule import NOTICE, RuleModel
 from acc_eval.judge_calls import Budget, Spending
 from acc_eval.judge_measures import NAMES, Difference, differences, interval_text, intervals
@@ -32,6 +32,7 @@ from acc_eval.output import (
     print_table,
     write_json,
 )
+from acc_eval.price import Price
 from acc_eval.scenarios import read_scenarios
 
 BY_RULE = "rule"

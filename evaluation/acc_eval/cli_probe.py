@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from acc.errors import EvaluationError
-from acc.models.protocol import Price
 from acc.text.tokens import utf8_quarter
 from acc_eval.memories.specs import MemorySpec, read_specs
 from acc_eval.output import (
@@ -23,7 +22,7 @@ from acc_eval.output import (
     print_table,
     write_json,
 )
-from acc_eval.price import TYPICAL, costs, price_rows, price_text
+from acc_eval.price import TYPICAL, Price, costs, price_rows, price_text
 from acc_eval.probe import probe_memory, read_threshold, write_turns
 from acc_eval.probe_results import NAMES, WHEN, MemoryResult, average_rows
 from acc_eval.repeats import interval_cells, intervals

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import Any
 
-from acc.models.protocol import Completion, Messages, Price, Schema, Usage
+from acc.models.protocol import Completion, Messages, Schema, Usage
 from acc.text.ranking import terms
 from acc.text.tokens import utf8_quarter
 from acc_eval.judge import METRICS
@@ -39,8 +39,6 @@ _MOST = 3
 
 class RuleModel:
     """A `ChatModel` that answers by rule, in this process."""
-
-    price: Price | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name

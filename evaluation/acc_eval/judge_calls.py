@@ -25,10 +25,11 @@ from filelock import FileLock, Timeout
 
 from acc.errors import CompressionError, ConfigurationError, EvaluationError
 from acc.folders import PRIVATE_FILE, opened_private, private_folder
-from acc.models.protocol import ChatModel, Completion, Messages, Price, Schema, Usage
+from acc.models.protocol import ChatModel, Completion, Messages, Schema, Usage
 from acc.text.lines import canonical_json
 from acc.text.tokens import utf8_quarter
 from acc_eval.asking import WITHHELD
+from acc_eval.price import Price
 
 Record = dict[str, Any]
 
@@ -320,7 +321,7 @@ class LoggedModel:
         self._place = place
         self._asked: Counter[str] = Counter()
         self._failed: list[tuple[str, _Request, CompressionError]] = []
-        self.name, self.price = model.name, model.price
+        self.name = model.name
         self.stopped: BudgetReached | None = None
 
     def complete(

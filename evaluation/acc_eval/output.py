@@ -15,9 +15,9 @@ from acc.cli.terminal import print_json as print_json
 from acc.cli.terminal import print_table as print_table
 from acc.errors import AccError, InputError
 from acc.folders import opened_private, private_folder, refuse_memorys
-from acc.models.protocol import Price
 from acc.text.lines import count as count
 from acc.text.lines import inert, raw
+from acc_eval.price import Price
 from acc_eval.scenarios import Scenario
 
 if TYPE_CHECKING:

@@ -17,11 +17,41 @@ are left out. So are evictions from the cache, and the least length from which a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from acc.models.protocol import Price, Usage
+from acc.errors import ConfigurationError
+from acc.models.protocol import Usage
 from acc.text.tokens import utf8_quarter
 from acc_eval.probe_results import MemoryResult, ScenarioResult
+
+
+@dataclass(frozen=True)
+class Price:
+    """Money per million tokens, in any currency. ``cached`` is ``input`` if it is None.
+
+    Raises:
+        ConfigurationError: A price is negative, infinite or not a number.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def __post_init__(self) -> None:
+        given = (self.input, self.output, self.cached or 0)
+        if not all(isinstance(n, int | float) and math.isfinite(n) and n >= 0 for n in given):
+            hint = "give money per million tokens, 0 or more"
+            raise ConfigurationError("a price is no number from 0 on", where="Price", hint=hint)
+
+    def of(self, usage: Usage) -> float:
+        """Return the money for ``usage``."""
+        cached = min(usage.cached, usage.input)
+        rate = self.input if self.cached is None else self.cached
+        money = (usage.input - cached) * self.input + cached * rate + usage.output * self.output
+        return round(money / 1_000_000, 9)
+
 
 TYPICAL = Price(1.25, 10.0, 0.125)
 """Dollars per million tokens of a made-up, typical model."""

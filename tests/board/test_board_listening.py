@@ -230,7 +230,6 @@ class Model:
     """A model that answers by what it is asked for."""
 
     name = "scripted"
-    price = None
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []

@@ -168,7 +168,7 @@ def test_a_team_that_cannot_be(memory: MemoryController[Any], roles: Any) -> Non
 class Model:
     """Remembers what it was asked."""
 
-    name, price = "scripted", None
+    name = "scripted"
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -14,7 +14,7 @@ from acc.models.protocol import Completion, Usage
 class Gated:
     """A model that waits for a token before each answer; ``asked`` is released for each request."""
 
-    name, price = "gated", None
+    name = "gated"
 
     def __init__(self, answer: Any = None, tokens: int = 0) -> None:
         self.asked, self.goes_on = threading.Semaphore(0), threading.Semaphore(tokens)

@@ -23,7 +23,7 @@ NOW = Policy(cadence=Cadence(compress_over=0))
 class Waiting:
     """A model that never answers while it is held."""
 
-    name, price = "waiting", None
+    name = "waiting"
 
     def __init__(self) -> None:
         self.asked, self.goes_on = asyncio.Event(), asyncio.Event()

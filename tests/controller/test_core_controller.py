@@ -232,7 +232,7 @@ def test_the_next_step_takes_what_a_killed_one_left(tmp_path: Path) -> None:
     class Killed(BaseException): ...
 
     class Dying:
-        name, price = "dying", None
+        name = "dying"
 
         def complete(self, *_: Any, **__: Any) -> Any:
             raise Killed

@@ -41,7 +41,7 @@ Act = Callable[[Path], None]
 class _Model:
     """Makes a fact of the third turn."""
 
-    name, price = "m", None
+    name = "m"
 
     def complete(self, messages: Any, schema: Any) -> Completion:
         facts = [{"text": "pump: asked about", "refs": ["u3"]}] if "u3" in str(messages) else []

@@ -14,7 +14,7 @@ import typer
 from typer.main import get_command
 
 from acc.errors import AccError, CompressionError
-from acc.models.protocol import Completion, Messages, Price, PromptMessage, Schema, Usage
+from acc.models.protocol import Completion, Messages, PromptMessage, Schema, Usage
 from acc.text.tokens import utf8_quarter
 from acc_eval.cli import app
 from acc_eval.judge_by_rule import answer_by_rule
@@ -55,8 +55,6 @@ def by_rule(request: Request) -> Any:
 
 class ScriptedModel:
     """Answers by ``rule``: an object, a text, or a fault. A list answers one after the other."""
-
-    price: Price | None = None
 
     def __init__(self, name: str, rule: Rule | Sequence[Any], requests: list[Request]) -> None:
         self.name, self._rule, self._requests, self._lock = name, rule, requests, Lock()

@@ -12,10 +12,10 @@ import typer
 from helpers_evaluation import run
 from helpers_toy import scenario_file
 
-from acc.models.protocol import Price
 from acc_eval.cli_judge import parse_role_price
 from acc_eval.judge_by_rule import NOTICE
 from acc_eval.judge_measures import NAMES
+from acc_eval.price import Price
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from helpers_evaluation import (
 from helpers_toy import toy
 
 from acc.errors import ConfigurationError, EvaluationError
-from acc.models.protocol import Price
 from acc_eval.judge_calls import Budget, CallLog, Spending
 from acc_eval.judge_runs import play
+from acc_eval.price import Price
 from acc_eval.scenarios import Scenario
 
 SCHEMA = {"type": "object", "properties": {}}

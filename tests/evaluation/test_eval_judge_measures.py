@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from acc.errors import ConfigurationError
-from acc.models.protocol import Price
+from acc.models.protocol import Usage
 from acc_eval.judge import METRICS, Audit
 from acc_eval.judge_calls import Budget, BudgetReached, Spending
 from acc_eval.judge_measures import (
@@ -16,6 +16,7 @@ from acc_eval.judge_measures import (
     bootstrap,
     permutation_test,
 )
+from acc_eval.price import Price
 
 
 def audit(
@@ -145,3 +146,10 @@ def test_a_budget_in_money_needs_a_price_for_every_role() -> None:
     assert spending.money == 1.0
     with pytest.raises(BudgetReached, match="could cost 1, and 0 is left"):
         spending.reserved("agent", {"input": 1, "output": 0}).__enter__()
+
+
+def test_a_price_counts_cached_tokens_apart() -> None:
+    used = Usage(1, 1000, 10, 400)
+    assert Price(2, 8, 1).of(used) == pytest.approx((600 * 2 + 400 * 1 + 10 * 8) / 1e6)
+    with pytest.raises(ConfigurationError):
+        Price(1, -1)

@@ -9,13 +9,12 @@ import pytest
 from helpers_evaluation import ScriptedModel, run
 from helpers_toy import PERFECT, FakeMemory, fact, goal, rule, scenario_file, toy, truth
 
-from acc.models.protocol import Price
 from acc.turn.turn import Turn
 from acc_eval.ground_truth import Matcher
 from acc_eval.memories.acc import make_acc
 from acc_eval.memories.baselines import RecentWindow, TranscriptReplay
 from acc_eval.memories.protocol import HeldItem, Joined, Reading
-from acc_eval.price import AgentPrompts, costs
+from acc_eval.price import AgentPrompts, Price, costs
 from acc_eval.probe import probe_memory, probe_scenario, read_threshold
 from acc_eval.probe_results import Count, Counts, expected_at, notable, rates, turn_counts
 from acc_eval.repeats import interval

@@ -354,7 +354,7 @@ def test_what_nobody_said_to_all_stays_private() -> None:
 class Listening:
     """A model that compresses each message of the user as a rule, and calls private what is confidential."""
 
-    name, price = "scripted", None
+    name = "scripted"
 
     def complete(self, messages: Any, schema: Any, **_: Any) -> Completion:
         is_listener = "private" in schema["properties"]

@@ -170,7 +170,7 @@ def test_a_call_that_was_killed_and_repeated_is_stored_once(
 class Dying:
     """A model during whose answer the process dies."""
 
-    name, price = "dying", None
+    name = "dying"
 
     def complete(self, *_: Any, **__: Any) -> Any:
         raise Killed

@@ -33,7 +33,7 @@ from acc.mcp_server import Serving
 from acc.mcp_server.server import Address, listening, memory_server, serve_http, serve_stdio
 from acc.turn.observations import Channel
 class Hang:
-    name, price = "hang", None
+    name = "hang"
     def complete(self, *_, **__):
         print("asked", file=sys.stderr, flush=True)
         threading.Event().wait(99)

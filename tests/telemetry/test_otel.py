@@ -30,7 +30,7 @@ RULE = "Never restart nginx."
 class Model:
     """A model whose answers are given; an error is raised."""
 
-    name, price = "m", None
+    name = "m"
 
     def __init__(self, exported: Exported, *answers: Any) -> None:
         self._tracer = exported.tracers.get_tracer("client")

@@ -16,7 +16,6 @@ from acc.models import (
     Completion,
     LangChainModel,
     OpenAIModel,
-    Price,
     PromptMessage,
     RecordedModel,
     RecordingModel,
@@ -47,7 +46,7 @@ def test_a_langchain_model_is_asked_for_json_in_words(way) -> None:
     about = {"model_name": "claude-x", "finish_reason": "stop"}
     said = AIMessage('{"a": "x"}', usage_metadata=usage, response_metadata=about)
     chat = ScriptedChatModel(script=[said])
-    model = LangChainModel(chat, price=Price(1, 1))
+    model = LangChainModel(chat)
     assert ask(model, way) == Completion('{"a": "x"}', Usage(1, 9, 2, 4), "claude-x")
     assert chat.prompts[0][0].type == "system"
     assert 'the fields "a"' in chat.prompts[0][0].text
@@ -140,7 +139,7 @@ def test_what_is_no_model_is_refused_with_the_fix(given) -> None:
 class Scripted:
     """A `ChatModel` with a list of answers."""
 
-    name, price = "scripted", None
+    name = "scripted"
 
     def __init__(self, *answers) -> None:
         self.answers = list(answers)

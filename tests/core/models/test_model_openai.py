@@ -10,7 +10,7 @@ from helpers_models import answered
 
 from acc import MemoryMiddleware
 from acc.errors import AccError, AuthenticationError, CompressionError, ConfigurationError
-from acc.models import Completion, OpenAIModel, Price, PromptMessage, Usage
+from acc.models import Completion, OpenAIModel, PromptMessage, Usage
 from acc.testing import FAULTS, Fault, ModelServer, Reply
 
 SCHEMA = {
@@ -74,16 +74,13 @@ def test_what_an_answer_without_text_cost_is_told() -> None:
     assert got.usage == {"requests": 1, "input": 100, "output": 7, "cached": 50}
 
 
-def test_an_answer_has_its_usage_and_its_price() -> None:
+def test_an_answer_has_its_usage() -> None:
     with ModelServer([Fault("429"), Reply({"a": "x"}, usage=Usage(1, 1000, 10, 400))]) as server:
-        model = made(server.base_url, price=Price(2, 8, 1))
+        model = made(server.base_url)
         got = ask(model, "sync", max_tokens=50)
         assert [request.body.get("max_tokens") for request in server.requests] == [50, 50]
     assert got == Completion('{"a": "x"}', Usage(1, 1000, 10, 400), "m")
     assert got.usage + Usage(1, 1, 1, 1) == Usage(2, 1001, 11, 401)
-    assert model.price.of(got.usage) == pytest.approx((600 * 2 + 400 * 1 + 10 * 8) / 1e6)
-    with pytest.raises(ConfigurationError):
-        Price(1, -1)
 
 
 def test_an_answer_at_the_limit_is_cut_off_and_no_error() -> None:
