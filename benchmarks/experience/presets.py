@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from acc.evidence.policies import History, Period
+from acc.evidence.policies import Period
+
+from .policies import History
 
 Evaluator = Literal["coarse", "strict"]
 
