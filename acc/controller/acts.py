@@ -7,12 +7,12 @@ from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, Given, commit
-from acc.controller.memory import OpenMemory
+from acc.controller.memory import OpenMemory, conversation
 from acc.controller.texts import evidence_of
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict
 from acc.journal import Appended, Entry, ThreadKey
-from acc.journal.names import DOCUMENTS, MAIN, Head, Key, is_home, key_of
+from acc.journal.names import MAIN, Head, Key, key_of
 from acc.journal.record import notes_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
@@ -33,41 +33,11 @@ MOST_COMMITS = 64
 _LOG = logging.getLogger(__name__)
 
 
-def conversation(thread: Key) -> ThreadKey:
-    """Return the key of a thread that an agent may step.
-
-    Raises:
-        InputError: It is the one that holds documents.
-    """
-    key = key_of(thread)
-    if is_home(key):
-        raise InputError(
-            f"{DOCUMENTS!r} is the thread of the documents",
-            where="step", hint="name the conversation otherwise",
-        )  # fmt: skip
-    return key
-
-
-def check_state(state: object) -> None:
-    """Check that what a caller gave is a state.
-
-    Raises:
-        InputError: It is none.
-    """
-    if state is not None and not isinstance(state, CompressedCognitiveState):
-        raise InputError(
-            f"the state is a {type(state).__name__}",
-            where="step",
-            hint="give the state of the last step, or None to go on where the thread stopped",
-        )
-
-
 def record(
     memory: OpenMemory[S], observations: Sequence[Observation], thread: Key, state: S | None
 ) -> bool:
     """Do what `MemoryController.record` says. If somebody commits meanwhile, it is done anew from there."""
-    key = conversation(thread)
-    check_state(state)
+    key = conversation(thread, state)
     given = memory.clean(Turn(observations=as_observations(observations, "record")), "record")
     for _ in range(MOST_TRIES):
         try:
@@ -112,8 +82,7 @@ def retire(
     memory: OpenMemory[S], ids: Sequence[str], reason: str, thread: Key, state: S | None
 ) -> Step[S]:
     """Do what `MemoryController.retire` says. If the branch does not hold one of the items, nothing is retired."""
-    key = key_of(thread)
-    check_state(state)
+    key = conversation(thread, state)
     own = state.branch if state is not None else MAIN
     latest = memory.standing(key, own)
     found = {each: latest.state.find(each) if latest.state else None for each in ids}

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
@@ -22,6 +23,7 @@ from typing import Generic, TypeVar, cast
 from acc.commit.commit import Commit
 from acc.controller.acts import operators_act, retire_words
 from acc.controller.memory import OpenMemory
+from acc.controller.settings import signature
 from acc.errors import ConflictError, StateError
 from acc.journal import Appended, Entry, Latest, ThreadKey
 from acc.journal.names import MAIN, Head, Waiting
@@ -161,7 +163,7 @@ def _taken(memory: OpenMemory[S], state: S, turn: Turn, key: ThreadKey) -> Begin
     is_new = not head.hash
     if memory.journal.was_erased(key, state.hash):
         return _after_erasure(memory, state, key)
-    if not (memory.signing.has_signed(state, key) if memory.signing.keys else is_new):
+    if not (_is_signed(memory, state, key) if memory.keys else is_new):
         raise StateError(
             f"the journal does not hold this state of version {state.version}",
             where=str(key),
@@ -186,6 +188,12 @@ def _taken(memory: OpenMemory[S], state: S, turn: Turn, key: ThreadKey) -> Begin
     if lost := len(made.unread) - len(latest.tail):
         warning += f", without {lost} messages of its tail that are not in the journal"
     return Beginning(latest, None, warning)
+
+
+def _is_signed(memory: OpenMemory[S], state: S, key: ThreadKey) -> bool:
+    """Whether one of the memory's keys signed this state of this thread."""
+    made = (signature(state, key, each) for each in memory.keys)
+    return any(hmac.compare_digest(state.signature, each) for each in made)
 
 
 def _cites_erased(memory: OpenMemory[S], key: ThreadKey, state: S) -> bool:

@@ -15,14 +15,14 @@ from acc.clock import SystemClock, stamp
 from acc.commit.commit import Commit, commit
 from acc.controller.indexing import Indexing
 from acc.controller.queues import Behind, Queues
-from acc.controller.settings import Settings, Signing
+from acc.controller.settings import Settings, keys_of, signature
 from acc.controller.texts import heard_before
 from acc.driving import Doing, Io, perform
-from acc.errors import ConfigurationError, ConflictError
+from acc.errors import ConfigurationError, ConflictError, InputError
 from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Appended, Entry, Head, Journal, Latest, ThreadKey
-from acc.journal.names import MAIN, Key, key_of
+from acc.journal.names import DOCUMENTS, MAIN, Key, is_home, key_of
 from acc.journal.opened import is_url
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
@@ -48,7 +48,7 @@ class OpenMemory(Generic[S]):
         core: Who compresses and judges, under which policy, and removes secrets before anything is kept.
         stepping: The same as the memory's steps use it: where a worker compresses behind them, they ask no model
             before the tail is full.
-        signing: Signs states, and knows what it has signed.
+        keys: Keys that sign states; the first signs, all are accepted.
         marks: Key of what an integration writes beside messages; the memory's own, so that each process knows it.
         queues: The steps of each thread, in their order.
         behind: Compresses behind the agent; None if each step compresses itself.
@@ -64,7 +64,7 @@ class OpenMemory(Generic[S]):
         self.index = Indexing(journal, chosen.store, chosen.index, self.folder)
         redact = redactor(chosen.redact, journal.key("secrets") if chosen.redact else b"")
         self.core = self.stepping = memory_of(replace(chosen, redact=redact))
-        self.signing = Signing(chosen.state_key)
+        self.keys = keys_of(chosen.state_key)
         self.marks = self.policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
         self.queues = Queues(chosen.busy_wait)
         self.behind: Behind | None = None
@@ -115,7 +115,10 @@ class OpenMemory(Generic[S]):
 
     def signed(self, state: S, *, thread: Key) -> S:
         """Sign a state that no commit of the thread made, such as a seed's, so that the thread may begin with it."""
-        return self.signing.signed(state, key_of(thread))
+        if not self.keys:
+            return state
+        made = signature(state, key_of(thread), self.keys[0])
+        return state.model_copy(update={"signature": made})
 
     def loaded(self, raw: Any) -> S:
         """Return a state that was kept elsewhere, such as in a checkpoint (`CompressedCognitiveState.load`).
@@ -161,7 +164,7 @@ class OpenMemory(Generic[S]):
 
     def signed_step(self, step: Step[S], thread: ThreadKey) -> Step[S]:
         """Return the step with its state signed."""
-        return replace(step, state=self.signing.signed(step.state, thread))
+        return replace(step, state=self.signed(step.state, thread=thread))
 
     def flushing(self, thread: Key, *, branch: str = MAIN) -> Doing[Step[S] | None]:
         """Do what `MemoryController.flush` says, after what runs behind the agent."""
@@ -210,6 +213,27 @@ class OpenMemory(Generic[S]):
             self.behind.close()
         self.index.close()
         self.journal.close()
+
+
+def conversation(thread: Key, state: object = None) -> ThreadKey:
+    """Return the key of a thread that an agent may step, and check what it gave as its state.
+
+    Raises:
+        InputError: It is the thread that holds documents, or the state is none.
+    """
+    key = key_of(thread)
+    if is_home(key):
+        raise InputError(
+            f"{DOCUMENTS!r} is the thread of the documents",
+            where="step", hint="name the conversation otherwise",
+        )  # fmt: skip
+    if state is not None and not isinstance(state, CompressedCognitiveState):
+        raise InputError(
+            f"the state is a {type(state).__name__}",
+            where="step",
+            hint="give the state of the last step, or None to go on where the thread stopped",
+        )
+    return key
 
 
 def entries_of(step: Step[S], verdicts: Sequence[Verdict] = ()) -> list[Entry[S]]:

@@ -16,9 +16,9 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
-from acc.controller.acts import again, check_state, conversation, retire
+from acc.controller.acts import again, retire
 from acc.controller.beginning import Beginning, beginning, joining, with_waiting
-from acc.controller.memory import OpenMemory, entries_of
+from acc.controller.memory import OpenMemory, conversation, entries_of
 from acc.controller.queues import Place
 from acc.controller.texts import heard_before
 from acc.controller.watching import Watch, watching
@@ -53,8 +53,7 @@ def stepped(
             where="step",
             hint="give Turn.said(text), or Turn.from_messages",
         )
-    key = conversation(thread)
-    check_state(state)
+    key = conversation(thread, state)
     with (
         watching(memory.settings.telemetry, key, memory.policy) as watch,
         closing(memory.queues.place(key)) as place,

@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TypeVar, get_args
+from typing import get_args
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Index
@@ -17,8 +17,6 @@ from acc.errors import ConfigurationError, PinnedOverflow, check_types
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.step.update import Options
-
-S = TypeVar("S", bound=CompressedCognitiveState)
 
 OnOverflow = Callable[[PinnedOverflow], Sequence[str]]
 StateKey = bytes | str | Sequence[bytes | str] | None
@@ -100,28 +98,11 @@ class Settings(Options):
             )
 
 
-class Signing:
-    """Signs the states of threads with the keys of `Settings.state_key`; without keys, none.
+def signature(state: CompressedCognitiveState, thread: ThreadKey, key: bytes) -> str:
+    """Return what signs a state of a thread.
 
     The journal knows the states that it committed by their hashes. The signature is for the others: after a restore
     from a backup, or in another memory of the same deployment.
     """
-
-    def __init__(self, keys: StateKey) -> None:
-        self.keys = keys_of(keys)
-
-    def signed(self, state: S, thread: ThreadKey) -> S:
-        """Return the state with its signature."""
-        if not self.keys:
-            return state
-        return state.model_copy(update={"signature": _signature(state, thread, self.keys[0])})
-
-    def has_signed(self, state: CompressedCognitiveState, thread: ThreadKey) -> bool:
-        """Whether one of the keys signed this state of this thread."""
-        signatures = (_signature(state, thread, key) for key in self.keys)
-        return any(hmac.compare_digest(state.signature, each) for each in signatures)
-
-
-def _signature(state: CompressedCognitiveState, thread: ThreadKey, key: bytes) -> str:
     body = f"{thread.digest(b'')}\x00{state.hash}".encode()
     return hmac.new(key, body, hashlib.sha256).hexdigest()
