@@ -131,7 +131,7 @@ def lost(interleavings: int) -> dict[str, Any]:
     """Count what is lost over so many random orders."""
     rng = random.Random(7)
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(
-        folder, index="none", model=takes_all
+        folder, store="none", model=takes_all
     ) as memory:  # fmt: skip
         runs = [interleaved(memory, rng, run) for run in range(interleavings)]
         is_clean = memory.journal.verify([memory.policy, Board("b").policy]).is_clean
@@ -238,7 +238,7 @@ def work(
     """Step some agents in this process; return when it ended, and the seconds of each step."""
     policy = Policy()
     board, taken = Board("b" if with_board else "none"), []
-    with MemoryController.open(folder, index="none", policy=policy) as memory:
+    with MemoryController.open(folder, store="none", policy=policy) as memory:
         shared = BoardMemory(memory, board)
         time.sleep(max(0.0, start - time.time()))
         for turn, agent in ((t, a) for t in range(turns) for a in agents):

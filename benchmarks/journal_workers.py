@@ -29,7 +29,7 @@ WORDS = ["".join(_RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in ra
 def work(journal: str, name: str, seconds: float) -> int:
     """Step threads for some seconds; return how many steps were taken."""
     patient = Policy(cadence=Cadence(compress_over=100_000, tail_bound=200_000))
-    with MemoryController.open(journal, index="none", policy=patient) as memory:
+    with MemoryController.open(journal, store="none", policy=patient) as memory:
         states = {f"{name}-{n}": memory.step(None, Turn.said("Begin."), thread=f"{name}-{n}").state
                   for n in range(THREADS)}  # fmt: skip
         print("ready", flush=True)

@@ -70,8 +70,8 @@ def ways(folder: Path, workload: Workload, opened: ExitStack) -> Iterator[Way]:
 def _ours(
     folder: Path, workload: Workload, opened: ExitStack, durability: Durability, suffix: str
 ) -> Iterator[Way]:
-    for name, index in (("ACC, journal alone", "none"), ("ACC, embedded Chroma", "now")):
-        memory = opened.enter_context(_memory(folder / f"{name}{suffix}", index))
+    for name, store in (("ACC, journal alone", "none"), ("ACC, embedded Chroma", None)):
+        memory = opened.enter_context(_memory(folder / f"{name}{suffix}", store))
         model = workload.model()
 
         def made(saver: Any, model: Any = model, memory: Any = memory) -> Any:
@@ -80,10 +80,10 @@ def _ours(
         yield Way(f"{name}{suffix}", model, made, durability)
 
 
-def _memory(folder: Path, index: str) -> MemoryController[CompressedCognitiveState]:
+def _memory(folder: Path, store: str | None) -> MemoryController[CompressedCognitiveState]:
     """A memory at the defaults of one with a model, whose compressor costs nothing."""
     policy = Policy(cadence=Cadence(compress_over=2_000))
-    return MemoryController.open(folder, model=scripted, policy=policy, index=index)
+    return MemoryController.open(folder, model=scripted, policy=policy, store=store)
 
 
 def scripted(reading: Reading) -> Proposal:

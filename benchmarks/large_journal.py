@@ -86,7 +86,7 @@ def turn(number: int, rng: random.Random) -> Turn:
 def build(folder: Path, threads: int, turns: int) -> dict[str, Any]:
     """Make a memory, and return how large it is."""
     start = time.perf_counter()
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         for number in range(min(ORIGINALS, threads)):
             rng, key = random.Random(number), key_of(number)
             for each in range(1, turns + 1):
@@ -205,7 +205,7 @@ def measure(folder: Path, *, cold: bool = False) -> Iterator[Run]:
 def first_step(folder: Path, key: ThreadKey) -> None:
     """Open a memory and take a step; print the milliseconds without those of Python's start."""
     start = time.perf_counter()
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         opened = time.perf_counter()
         memory.step(None, turn(99, random.Random(99)), thread=key)
         done = time.perf_counter()

@@ -68,7 +68,7 @@ class Conversation:
 
 def serve(pipe: Any, folder: str) -> None:
     """Answer steps until the pipe ends: the state, the seconds that the step took, and this process's memory in MB."""
-    with suppress(EOFError), MemoryController.open(folder, index="none") as memory:
+    with suppress(EOFError), MemoryController.open(folder, store="none") as memory:
         pipe.send("ready")
         while True:
             key, given, text = pipe.recv()
@@ -190,7 +190,7 @@ def compared(folder: str, spoken: Sequence[Conversation]) -> dict[str, list[str]
         "leaked": [],
         "damaged": [],
     }
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         for one in spoken:
             texts = [
                 each.message.text for each in memory.journal.messages(one.thread, also_open=True)

@@ -174,7 +174,7 @@ def run(rounds: int, max_tokens: int) -> tuple[list[dict[str, Any]], Tried]:
     memory: MemoryController[CompressedCognitiveState]
     with (
         tempfile.TemporaryDirectory() as folder,
-        MemoryController.open(folder, index="none") as memory,
+        MemoryController.open(folder, store="none") as memory,
     ):
         return _played(memory, rounds, max_tokens)
 

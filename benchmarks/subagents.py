@@ -50,7 +50,7 @@ def opened() -> MemoryController[Any]:
     """Return a memory in a folder of its own, which goes with the process."""
     folder = tempfile.mkdtemp(prefix="subagents-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    memory: MemoryController[Any] = MemoryController.open(folder, index="none")
+    memory: MemoryController[Any] = MemoryController.open(folder, store="none")
     atexit.register(memory.close)
     return memory
 

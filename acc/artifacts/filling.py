@@ -1,4 +1,4 @@
-"""Fills the artifact store behind the journal's commit: at once, or by a worker.
+"""Fills the artifact store behind the journal's commit.
 
 The journal is the truth, the store is an index of it. A store that fails never fails a step: the lag is told, and
 the branch's next commit, `Filling.drain` or the end fills from the journal what is missing. Nothing of this has to
@@ -10,26 +10,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from itertools import islice
-from typing import Literal
 
 from acc.artifacts.clients import translated
 from acc.artifacts.rows import Artifact, ThreadName
 from acc.artifacts.store import BATCH, Store
 from acc.errors import AccError
 
-Index = Literal["now", "behind", "none"]
-
 After = Callable[[ThreadName, str, int], Iterable[Artifact]]
 """Reads from the journal the messages of a thread's branch with a seq above the given one, in order."""
 
 Held = Callable[[ThreadName, str, Sequence[Artifact]], Sequence[Artifact]]
 """Returns those messages of a thread's branch that the journal still holds."""
-
-_CLOSING = 30.0
-"""Seconds that a worker has for what waits at the end."""
 
 MOST = 10_000
 """Branches that wait at most. One that finds no room is filled with its next commit."""
@@ -41,7 +33,6 @@ class Filling:
     """Keeps a store filled. Safe for use by any number of threads of a process.
 
     Args:
-        index: ``now``: `committed` returns when the store has the messages; ``behind``: one worker adds them.
         patience: Seconds until a store that failed is asked again.
         held: Tells what was erased while it was added.
 
@@ -53,7 +44,6 @@ class Filling:
         self,
         store: Store,
         after: After,
-        index: Index = "now",
         *,
         patience: float = 5.0,
         held: Held = lambda _, __, added: added,
@@ -63,7 +53,6 @@ class Filling:
         self._filled: dict[_Place, int] = {}
         self._waiting: dict[_Place, None] = {}
         self._adding, self._rested = threading.RLock(), 0.0
-        self._worker = ThreadPoolExecutor(1, "acc-filling") if index == "behind" else None
 
     def committed(self, thread: ThreadName, branch: str, artifacts: Sequence[Artifact]) -> None:
         """Add the messages that the journal has committed at the end of a branch. No store fails it."""
@@ -72,10 +61,7 @@ class Filling:
             return
         if len(self._waiting) < MOST:
             self._waiting[place] = None
-        if self._worker is not None:
-            with suppress(RuntimeError):  # somebody closes it just now
-                self._worker.submit(self._fill_waiting)
-        elif time.monotonic() >= self._rested:
+        if time.monotonic() >= self._rested:
             self._try(place, artifacts)
 
     def forget(self, thread: ThreadName) -> None:
@@ -83,22 +69,11 @@ class Filling:
         with self._adding:
             self._filled = {place: seq for place, seq in self._filled.items() if place[0] != thread}
 
-    def drain(self, timeout: float | None = None) -> bool:
-        """Let the store have everything; return False if it fails, or the time of a worker is over."""
+    def drain(self) -> bool:
+        """Let the store have everything; return False if it fails."""
         self._rested = 0.0
-        if self._worker is None:
-            self._fill_waiting()
-        else:
-            wait([self._worker.submit(self._fill_waiting)], timeout)
+        self._fill_waiting()
         return not self._waiting
-
-    def close(self) -> bool:
-        """Drain and stop; return whether the store has everything. The store stays open."""
-        drained, worker = self.drain(_CLOSING), self._worker
-        if worker is not None:
-            worker.shutdown(wait=False, cancel_futures=True)
-            self._worker = None
-        return drained
 
     def _fill_waiting(self) -> None:
         """Fill the branches that wait until the store fails."""

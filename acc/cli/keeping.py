@@ -52,7 +52,7 @@ def retire(
     with reading(memory) as journal:
         place = thread_named(journal, thread)
         policy = last_policy(journal, place)
-    with opened(memory, policy=policy, index="none") as controller:
+    with opened(memory, policy=policy, store="none") as controller:
         before = controller.last_state(place.thread, branch=place.branch)
         step = controller.retire(ids, reason, thread=place.thread, state=before)
     words = {i: found[1].text_of for i in ids if before and (found := before.find(i))}
@@ -79,7 +79,7 @@ def hold(
     if release and not is_named:
         what = "nothing is named to release"
         raise InputError(what, where="--release", hint="name REF or --thread")
-    with opened(memory, index="none") if is_named else looking(memory) as controller:
+    with opened(memory, store="none") if is_named else looking(memory) as controller:
         evidence = Evidence(controller)
         if is_named:
             key = _holder(evidence, ref) or thread_named(controller.journal, thread).thread

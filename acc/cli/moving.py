@@ -55,7 +55,7 @@ def export(
 
     With their commits and chain of hashes, as acc import and jq read them.
     """
-    with opened(memory, index="none") as controller:  # it notes which copies there are
+    with opened(memory, store="none") as controller:  # it notes which copies there are
         evidence = Evidence(controller)
         if str(out) == "-":
             for line in evidence.lines(**(scope or {})):
@@ -96,7 +96,7 @@ def backup(
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         what = "the folder is there already, and not empty"
         raise InputError(what, where=str(to), hint="name a new one")
-    with opened(memory, index="none") as controller:  # it notes which copies there are
+    with opened(memory, store="none") as controller:  # it notes which copies there are
         size = controller.back_up(to / FILE).stat().st_size
     told = f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}"
     tell([told], {"folder": str(to), "bytes": size}, as_json=json)

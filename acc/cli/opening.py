@@ -89,7 +89,7 @@ def reading(memory: Memory) -> Iterator[Journal]:
 def looking(memory: Memory) -> Iterator[MemoryController[Any]]:
     """Open a memory as `reading` does, for what needs a controller. It has no index and no model."""
     with reading(memory) as journal:
-        yield MemoryController(journal, Settings(index="none"))
+        yield MemoryController(journal, Settings(store="none"))
 
 
 def opened(memory: Memory, *, create: bool = False, **settings: Any) -> MemoryController[Any]:
@@ -103,9 +103,9 @@ def opened(memory: Memory, *, create: bool = False, **settings: Any) -> MemoryCo
             with reading(memory):  # raises if there is none
                 pass
     found = os.environ.get(CHROMA)
-    index = {"store": found} if found else {"index": "none"} if isinstance(memory, str) else {}
+    store = found or ("none" if isinstance(memory, str) else None)
     keys = [key for key in os.environ.get(STATE_KEY, "").split(",") if key] or None
-    settings = {"policy": plain_policy(), **index, **settings}
+    settings = {"policy": plain_policy(), "store": store, **settings}
     return MemoryController.open(memory, state_key=keys, **settings)
 
 

@@ -198,9 +198,9 @@ class MemoryController(OpenMemory[S]):
         return path
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait for what is compressed behind the agent, and for the index; False if the time was over."""
+        """Wait for what is compressed behind the agent, and fill the index; False if the time was over or it failed."""
         is_done = self.behind is None or self.behind.settle(timeout=timeout)
-        return self.index.drain(timeout) and is_done
+        return self.index.drain() and is_done
 
     async def beside(self, function: Callable[..., T], *args: Any) -> T:
         """Run something that may block, beside the event loop."""

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.filling import Filling, Index
+from acc.artifacts.filling import Filling
 from acc.artifacts.recall import Recall, backwards
 from acc.artifacts.rows import Artifact, Branches, ThreadName, lane_of
 from acc.errors import AccError, StoreError
@@ -28,6 +28,9 @@ from acc.text.lines import without_data
 
 FOLDER = "chroma"
 """Where the embedded Chroma lies in the memory's folder."""
+
+NOWHERE = "none"
+"""As the store: nothing is indexed."""
 
 BEFORE = 1 << 60
 """More than the numbers of passages of one thread."""
@@ -43,8 +46,8 @@ class Indexing:
 
     Args:
         journal: The journal.
-        store: The store, which `close` closes, or the address of a Chroma server; None for Chroma in the folder.
-        index: When the store is filled (`acc.controller.settings.Settings`).
+        store: The store, which `close` closes, or the address of a Chroma server; None for Chroma in the folder;
+            ``"none"`` for none (`NOWHERE`).
         folder: The memory's folder; without folder and store, nothing is indexed.
 
     Raises:
@@ -52,13 +55,13 @@ class Indexing:
     """
 
     def __init__(
-        self, journal: Journal, store: ChromaStore | str | None, index: Index, folder: Path | None
+        self, journal: Journal, store: ChromaStore | str | None, folder: Path | None
     ) -> None:
         self._journal = journal
         self._problem: AccError | None = None
         self._place = ""  # where the journal notes that the store is
-        if index == "none":
-            store = None if isinstance(store, str) else store
+        if store == NOWHERE:
+            store = None
         elif isinstance(store, str):
             store = ChromaStore.server(store)
         elif store is None and folder is not None:
@@ -68,14 +71,11 @@ class Indexing:
             except StoreError as error:
                 self._problem = error
         self.store = store
-        used = store if index != "none" else None
-        if used is not None:
-            self._place = self._place or used.where
+        if store is not None:
+            self._place = self._place or store.where
         self._is_noted = not self._place
-        self._filling = (
-            Filling(used, self._after, index, held=self._held) if used is not None else None
-        )
-        self._recall = Recall(used)
+        self._filling = Filling(store, self._after, held=self._held) if store is not None else None
+        self._recall = Recall(store)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -195,14 +195,14 @@ class Indexing:
             self.note()
             self._filling.committed(thread, branch, [_searchable(each) for each in artifacts])
 
-    def drain(self, timeout: float | None = None) -> bool:
-        """Let the store have everything; return False if it failed, or the time is over."""
-        return self._filling is None or self._filling.drain(timeout)
+    def drain(self) -> bool:
+        """Let the store have everything; return False if it failed."""
+        return self._filling is None or self._filling.drain()
 
     def close(self) -> None:
         """Fill what is missing, and close the store. What a failing store lacks is filled with the next commit."""
         if self._filling is not None:
-            self._filling.close()
+            self._filling.drain()
         if self.store is not None:
             self.store.close()
 

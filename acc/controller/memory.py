@@ -61,7 +61,7 @@ class OpenMemory(Generic[S]):
         self.settings = chosen = settings or Settings()
         self.journal = journal
         self.folder = expanded(folder).absolute() if folder is not None else None
-        self.index = Indexing(journal, chosen.store, chosen.index, self.folder)
+        self.index = Indexing(journal, chosen.store, self.folder)
         redact = redactor(chosen.redact, journal.key("secrets") if chosen.redact else b"")
         self.core = self.stepping = memory_of(replace(chosen, redact=redact))
         self.keys = keys_of(chosen.state_key)
@@ -80,7 +80,7 @@ class OpenMemory(Generic[S]):
         Args:
             where: Its folder; or the address of its journal in PostgreSQL, ``postgresql://...``, for several
                 machines. Such a memory has no folder: name the Chroma server with ``store``, or say
-                ``index="none"``.
+                ``store="none"``.
             settings: The settings.
 
         Raises:
@@ -89,11 +89,11 @@ class OpenMemory(Generic[S]):
         """
         chosen = Settings.of(settings, "open")
         folder = None if is_url(where) else where
-        if folder is None and chosen.store is None and chosen.index != "none":
+        if folder is None and chosen.store is None:
             raise ConfigurationError(
                 "a memory in a database has no folder for its index",
                 where="open",
-                hint='name a Chroma server, store="http://chroma:8000", or say index="none"',
+                hint='name a Chroma server, store="http://chroma:8000", or say store="none"',
             )
         key = chosen.policy.digest_key if chosen.policy else b""
         journal = Journal.open(where, digest_key=key, clock=chosen.clock)

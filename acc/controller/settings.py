@@ -7,10 +7,8 @@ import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import get_args
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.filling import Index
 from acc.clock import Clock
 from acc.controller.watching import Observer
 from acc.errors import ConfigurationError, PinnedOverflow, check_types
@@ -51,9 +49,8 @@ class Settings(Options):
     Attributes:
         model: Who compresses and judges, as in `acc.step.update.Options`, like ``judge``, ``policy`` and ``redact``.
         store: Where artifacts are indexed, which `close` closes: a store, or the address of a Chroma server such as
-            ``http://chroma:8000``; None for Chroma in the memory's folder.
-        index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``:
-            recall reads the journal alone, and finds by words.
+            ``http://chroma:8000``; None for Chroma in the memory's folder; ``"none"`` for nowhere: recall reads the
+            journal alone, and finds by words.
         on_overflow: Gets the `PinnedOverflow` that would end a step, and returns ids of items to retire as the
             operator. The words that found no room are then read again. Without ids the error is raised.
         behind: Whether the model is asked after the step, by a worker. The tail carries the agent until then.
@@ -71,7 +68,6 @@ class Settings(Options):
     """
 
     store: ChromaStore | str | None = field(default=None, repr=False)
-    index: Index = "now"
     on_overflow: OnOverflow | None = None
     behind: bool = False
     fork: bool = True
@@ -91,10 +87,6 @@ class Settings(Options):
         if self.telemetry is not None and not callable(getattr(self.telemetry, "begins", None)):
             raise ConfigurationError(
                 "telemetry is no observer", where="Settings", hint="give an OpenTelemetry()"
-            )
-        if self.index not in get_args(Index):
-            raise ConfigurationError(
-                f"index is {self.index!r}", where="Settings", hint="give now, behind or none"
             )
 
 

@@ -183,8 +183,8 @@ class Evidence(Files, Retention):
         """
         index, store, journal = self.memory.index, self.memory.index.store, self.journal
         if store is None:
-            why = "; ".join(index.warnings) or "it was opened with index='none'"
-            raise InputError("the memory has no index", where=why, hint="open it with index='now'")
+            why = "; ".join(index.warnings) or "it was opened with store='none'"
+            raise InputError("the memory has no index", where=why, hint="open it with a store")
         if store.stale:
             store.clear()
         index.note(alone=True)

@@ -150,7 +150,7 @@ class RoleMemories:
             self._folder.name,
             model=model,
             policy=Policy(cadence=Cadence(compress_over=0)),
-            index="none",
+            store="none",
         )
         roles = [Role(name, schema=s, max_tokens=memory_tokens) for name, s in templates.items()]
         self._team = RoleMemory(self._controller, roles, thread="pipeline")

@@ -83,7 +83,7 @@ def open_memory(where: str, chroma: str = "", **settings: Any) -> Memory:
     if chroma:
         settings = {"store": chroma, **settings}
     elif is_url(where):
-        settings = {"index": "none", **settings}
+        settings = {"store": "none", **settings}
     return MemoryController.open(where, **settings)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from messages import THREAD, Journal
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.filling import Filling, Index
+from acc.artifacts.filling import Filling
 from acc.artifacts.rows import Artifact, Row, ThreadName
 from acc.errors import StoreError
 
@@ -20,11 +19,8 @@ class Shaky(ChromaStore):
     """A store that fails while it is down."""
 
     is_down = False
-    gate: threading.Event | None = None
 
     def add(self, thread: ThreadName, artifacts: Sequence[Artifact]) -> int:
-        if self.gate is not None:
-            self.gate.wait(10)
         if self.is_down:
             raise StoreError("the store is down", where="test", hint="wait")
         return super().add(thread, artifacts)
@@ -47,38 +43,9 @@ def test_it_is_there_on_return_and_the_journal_is_not_read(store: Shaky) -> None
     assert (filling.last_error, filling.drain()) == (None, True)
 
 
-def test_behind_a_commit_returns_at_once_and_drain_waits(store: Shaky) -> None:
+def test_a_store_that_fails_fails_no_step_and_catches_up(store: Shaky) -> None:
     journal = Journal()
-    filling = Filling(store, journal.after, "behind")
-    store.gate = threading.Event()
-    for number in range(300):
-        filling.committed(THREAD, "main", journal.write(f"number {number}"))
-    assert store.count() == 0
-    assert not filling.drain(0.05)
-    store.gate.set()
-    assert filling.drain(10)
-    assert store.count(THREAD) == 300
-    filling.committed(THREAD, "main", journal.write("the last"))
-    assert filling.close()
-    assert filling.close()
-    assert store.count() == 301
-
-
-def test_a_journal_that_cannot_be_read_does_not_end_the_worker(store: Shaky) -> None:
-    def after(*_: object) -> list[Artifact]:
-        raise StoreError("disk", where="test", hint="wait")
-
-    filling = Filling(store, after, "behind", patience=0.01)
-    filling.committed(THREAD, "main", Journal().write("one"))
-    assert not filling.drain(5)
-    assert "disk" in str(filling.last_error)
-    assert not filling.close()
-
-
-@pytest.mark.parametrize("index", ["now", "behind"])
-def test_a_store_that_fails_fails_no_step_and_catches_up(store: Shaky, index: Index) -> None:
-    journal = Journal()
-    filling = Filling(store, journal.after, index, patience=60)
+    filling = Filling(store, journal.after, patience=60)
     store.is_down = True
     for text in ("one", "two"):
         filling.committed(THREAD, "main", journal.write(text))
@@ -87,7 +54,7 @@ def test_a_store_that_fails_fails_no_step_and_catches_up(store: Shaky, index: In
     store.is_down = False
     assert filling.drain()
     filling.committed(THREAD, "main", journal.write("three"))
-    assert filling.close()
+    assert filling.drain()
     assert (store.count(), filling.last_error) == (3, None)
 
 

@@ -17,7 +17,7 @@ from acc.controller.controller import MemoryController
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
-    with MemoryController.open(tmp_path, index="none") as opened:
+    with MemoryController.open(tmp_path, store="none") as opened:
         yield opened
 
 
@@ -27,7 +27,7 @@ def sharing(tmp_path: Path) -> Iterator[Sharing]:
     with ExitStack() as stack:
 
         def opened(board: Board, *, listener: Any = None, **settings: Any) -> BoardMemory:
-            given = {"index": "none", **settings}
+            given = {"store": "none", **settings}
             memory: Any = stack.enter_context(MemoryController.open(tmp_path, **given))
             return BoardMemory(memory, board, listener=listener)
 

@@ -329,7 +329,7 @@ def test_a_fork_of_an_agent_goes_on_with_the_board(shared: BoardMemory) -> None:
 
 def test_asynchronous_agents_share_a_board(tmp_path: Path) -> None:
     async def run() -> None:
-        async with AsyncMemoryController.open(tmp_path, index="none") as memory:
+        async with AsyncMemoryController.open(tmp_path, store="none") as memory:
             shared = AsyncBoardMemory(memory, Board("b"))
             step = await shared.step(None, Turn.said(RULE), thread=TRIAGE, to="all")
             assert not step.state.constraints
@@ -365,7 +365,7 @@ def test_a_sentence_arrives_as_its_agent_held_it(tmp_path: Path, text: str) -> N
             )
         )
 
-    with MemoryController.open(tmp_path, index="none", model=compressor) as memory:
+    with MemoryController.open(tmp_path, store="none", model=compressor) as memory:
         alone = memory.step(None, Turn.said(text), thread="alone")
         for board, to in ((Board("a", allow=lambda _: True), ""), (Board("b"), "all")):
             shared = BoardMemory(memory, board, listener=False)

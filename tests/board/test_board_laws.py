@@ -97,7 +97,7 @@ def test_no_private_text_comes_to_the_board(asked: list[Any]) -> None:
     lie = lambda reading: liar(lies[0])(reading)  # noqa: E731
     with (
         tempfile.TemporaryDirectory() as folder,
-        MemoryController.open(folder, index="none", model=lie, judge=lambda _: ()) as memory,
+        MemoryController.open(folder, store="none", model=lie, judge=lambda _: ()) as memory,
     ):
         shared = BoardMemory(memory, Board("b"), listener=lying_listener(lie))
         lawful = {SAID_TO_ALL}
@@ -170,4 +170,4 @@ def test_what_was_said_to_all_stands_once_and_for_all(asked: list[Any]) -> None:
 
 
 def _opened(folder: str) -> MemoryController[Any]:
-    return MemoryController.open(folder, index="none")
+    return MemoryController.open(folder, store="none")

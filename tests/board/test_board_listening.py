@@ -51,7 +51,7 @@ def hears_illness(reading: Reading) -> Heard:
 
 
 def _open(folder: Path, **settings: Any) -> MemoryController[Any]:
-    return MemoryController.open(folder, index="none", **{"model": takes_all, **settings})
+    return MemoryController.open(folder, store="none", **{"model": takes_all, **settings})
 
 
 def with_a_rule(sharing: Sharing, **given: Any) -> Any:

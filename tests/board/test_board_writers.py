@@ -80,11 +80,11 @@ def test_who_is_always_slower_is_told(shared: BoardMemory, monkeypatch: pytest.M
 @pytest.mark.parametrize("said_to", ["", "all"])
 def test_a_step_repeated_after_a_kill_writes_nothing_twice(tmp_path: Path, said_to: Any) -> None:
     board = Board("incident", allow=lambda _: True)
-    with MemoryController.open(tmp_path, index="none") as memory:
+    with MemoryController.open(tmp_path, store="none") as memory:
         memory.step(None, Turn.said(RULE), thread=TRIAGE, force=True)  # killed before the board
     versions = set()
     for _ in range(3):
-        with MemoryController.open(tmp_path, index="none") as memory:
+        with MemoryController.open(tmp_path, store="none") as memory:
             shared = BoardMemory(memory, board)
             state = memory.policy.schema.empty()
             step = shared.step(state, Turn.said(RULE), thread=TRIAGE, to=said_to)
@@ -98,12 +98,12 @@ def test_a_step_repeated_after_a_kill_writes_nothing_twice(tmp_path: Path, said_
 
 def test_what_ended_is_not_brought_back_by_a_repeated_step(tmp_path: Path) -> None:
     board = Board("incident", allow=lambda _: True)
-    with MemoryController.open(tmp_path, index="none") as memory:
+    with MemoryController.open(tmp_path, store="none") as memory:
         shared = BoardMemory(memory, board)
         speak(shared, TRIAGE, RULE)
         speak(shared, FIXER, LIFT, "Go on.")
         assert rules(shared) == []
-    with MemoryController.open(tmp_path, index="none") as memory:
+    with MemoryController.open(tmp_path, store="none") as memory:
         shared = BoardMemory(memory, board)
         shared.step(memory.policy.schema.empty(), Turn.said(RULE), thread=TRIAGE)
         assert rules(shared) == []
@@ -148,7 +148,7 @@ from acc.board.board import Board
 from acc.board.memory import BoardMemory
 from acc.turn.turn import Turn
 folder, name = sys.argv[1:]
-with MemoryController.open(folder, index="none") as memory:
+with MemoryController.open(folder, store="none") as memory:
     shared = BoardMemory(memory, Board("b"), listener=False)
     for turn in range(4):
         text = f"Never stop the machine {name}-{turn}."
@@ -162,7 +162,7 @@ def test_processes_lose_no_update(tmp_path: Path) -> None:
     names = ("one", "two", "three")
     workers = [subprocess.Popen([sys.executable, "-c", _WORKER, str(tmp_path), n]) for n in names]
     assert [worker.wait(timeout=300) for worker in workers] == [0, 0, 0]
-    with MemoryController.open(tmp_path, index="none") as memory:
+    with MemoryController.open(tmp_path, store="none") as memory:
         shared = BoardMemory(memory, Board("b"))
         expected = sorted(f"Never stop the machine {n}-{t}." for n in names for t in range(4))
         assert sorted(rules(shared)) == expected

@@ -39,7 +39,7 @@ class TeamState(CompressedCognitiveState):
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
-    with MemoryController.open(tmp_path, index="none", model=takes_all) as opened:
+    with MemoryController.open(tmp_path, store="none", model=takes_all) as opened:
         yield opened
 
 
@@ -85,7 +85,7 @@ def test_an_update_reads_the_output_or_a_whole_turn(memory: MemoryController[Any
 
 def test_a_team_goes_on_in_another_process(tmp_path: Path) -> None:
     for number in range(2):
-        with MemoryController.open(tmp_path, index="none", model=takes_all) as memory:
+        with MemoryController.open(tmp_path, store="none", model=takes_all) as memory:
             step = _team(memory).update("planner", f"Node {number} runs.")
             assert step.state.turn == number + 1
             assert _team(memory).state("engineer") is None
@@ -125,7 +125,7 @@ def test_a_role_writes_and_reads_the_slots_for_all_and_its_own(tmp_path: Path) -
         )
 
     with MemoryController.open(
-        tmp_path, index="none", model=compressor, policy=Policy(schema=TeamState)
+        tmp_path, store="none", model=compressor, policy=Policy(schema=TeamState)
     ) as memory:
         team = RoleMemory(memory, ROLES, thread="t")
         for role, reads in (
@@ -183,7 +183,7 @@ class Model:
 def test_a_model_is_told_the_role_whose_memory_it_maintains(tmp_path: Path) -> None:
     model: Any = Model()
     with MemoryController.open(
-        tmp_path, index="none", model=model, policy=Policy(cadence=Cadence())
+        tmp_path, store="none", model=model, policy=Policy(cadence=Cadence())
     ) as memory:
         _team(memory).update("planner", "Node 1 runs.")
     assert len(model.asked) == 1
@@ -192,7 +192,7 @@ def test_a_model_is_told_the_role_whose_memory_it_maintains(tmp_path: Path) -> N
 
 def test_async_roles_share_a_board(tmp_path: Path) -> None:
     async def run() -> None:
-        opened = AsyncMemoryController.open(tmp_path, index="none", model=takes_all)
+        opened = AsyncMemoryController.open(tmp_path, store="none", model=takes_all)
         async with opened as memory:
             team = RoleMemory(memory, ROLES, thread="pipeline", board=Board("pipeline"))
             await asyncio.gather(

@@ -26,7 +26,7 @@ Capsys, MonkeyPatch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 
 def taken(memory: Path, thread: ThreadKey | str, *said: str) -> None:
     """Step a thread of a memory in a folder, a turn for each text of the user."""
-    with MemoryController.open(memory, index="none") as controller:
+    with MemoryController.open(memory, store="none") as controller:
         for words in said:
             controller.step(None, Turn.said(words), thread=thread)
 

@@ -21,7 +21,7 @@ ERASE = ["erase", "u2", "--thread", "inc"]
 
 
 def rules_of(folder: Path, thread: ThreadKey | str = "inc") -> list[str]:
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         state: Any = memory.last_state(thread)
     return [rule.words.text for rule in state.constraints]
 
@@ -226,7 +226,7 @@ def test_a_backup_of_a_memory_in_use_is_a_memory(
     folder: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     copy = tmp_path / "copy"
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         assert "bytes copied to" in printed(capsys, "backup", copy, "--memory", folder)
         memory.step(None, Turn.said("Later."), thread="inc")
     assert list(files_of(copy)) == ["journal.sqlite3"]
@@ -255,7 +255,7 @@ def test_heads_that_are_kept_outside_find_a_rewritten_journal(
 
 def test_every_act_works_while_an_agent_runs(folder: Path, tmp_path: Path, capsys: Capsys) -> None:
     place = ["--memory", folder]
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         state = memory.last_state("inc")
         rule = told(capsys, "show", *place)["state"]["constraints"][0]["id"]
         printed(capsys, "hold", "u1", "--thread", "inc", "--reason", "legal", *place)

@@ -86,7 +86,7 @@ def test_a_models_name_is_asked_for_with_the_key_of_the_environment(
 
 
 def test_a_memory_of_an_agent_that_runs_is_checked(folder: Path, capsys: Capsys) -> None:
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         memory.record([Observation(channel=Channel.AGENT, text="I look.")], thread="inc")
         out = printed(capsys, "doctor", "--memory", folder)
     assert "the journal has 1 thread, 5 messages, 4 commits" in out

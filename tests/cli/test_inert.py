@@ -36,7 +36,7 @@ COMMANDS = [
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A memory in which every name and every text is hostile."""
     folder = tmp_path_factory.mktemp("hostile") / "m"
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         for said in ("Never restart nginx.", "What of nginx?"):
             tool = {"channel": Channel.TOOL, "name": NAME, "call_id": "c"}
             turn = Turn(

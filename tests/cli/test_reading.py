@@ -22,7 +22,7 @@ RULE = "Never call patient Ottilie Quandt."
 def test_show_tells_the_state_and_the_tail_that_the_agent_reads(
     folder: Path, capsys: Capsys
 ) -> None:
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         read = memory.step(None, Turn.said("What of db-7?"), thread="inc").text()
     out = printed(capsys, "show", "--memory", folder)
     heading, _, rest = out.partition("\n\n")
@@ -110,7 +110,7 @@ def test_threads_of_several_users_are_told_apart(folder: Path, capsys: Capsys) -
 
 
 def test_a_branch_is_shown_and_compared_by_its_name(folder: Path, capsys: Capsys) -> None:
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         second: Any = next(c for c in memory.history("inc") if c.turn == 2)
         state = memory.state_at("inc", second.hash)
         branch = memory.step(state, Turn.said("Never page Omar."), thread="inc").state.branch
@@ -153,7 +153,7 @@ def test_messages_with_keyed_digests_are_checked_with_the_key(
 ) -> None:
 
     with MemoryController.open(
-        tmp_path / "m", index="none", policy=Policy(digest_key=b"k1")
+        tmp_path / "m", store="none", policy=Policy(digest_key=b"k1")
     ) as memory:
         memory.step(None, Turn.said(RULE), thread="t")
     assert run(["verify", "--memory", str(tmp_path / "m")]) == 1
@@ -179,7 +179,7 @@ def test_a_look_writes_nothing_and_waits_for_nobody(
 def test_a_branch_of_a_long_thread_shows_nothing_that_came_after_it(
     folder: Path, capsys: Capsys
 ) -> None:
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         first: Any = memory.state_at("inc", next(memory.history("inc")).hash)
         for n in range(70):
             memory.step(None, Turn.said(f"Look at node-{n}."), thread="inc")

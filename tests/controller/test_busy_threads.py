@@ -47,7 +47,7 @@ class Bench:
         self.model = Waiting()
         policy = Policy(cadence=Cadence(compress_over=0))
         self.memory: Any = kind.open(
-            folder, index="none", model=self.model, policy=policy, **settings
+            folder, store="none", model=self.model, policy=policy, **settings
         )
         self.pool = ThreadPoolExecutor(3)
         self.model.goes_on.release()
@@ -188,7 +188,7 @@ def test_a_step_that_another_process_overtook_is_made_again_from_there(
     one = Bench(tmp_path, MemoryController)
     two = MemoryController.open(
         tmp_path,
-        index="none",
+        store="none",
         model=(model := Waiting()),
         policy=Policy(cadence=Cadence(compress_over=0)),
     )

@@ -43,7 +43,7 @@ def test_what_was_said_is_heard_if_the_step_is_cancelled_while_the_model_is_aske
     async def main() -> None:
         model = Waiting()
         async with AsyncMemoryController.open(
-            tmp_path, index="none", model=model, policy=NOW
+            tmp_path, store="none", model=model, policy=NOW
         ) as memory:
             task = asyncio.create_task(memory.step(None, Turn.said(RULE), thread="t"))
             await model.asked.wait()
@@ -76,7 +76,7 @@ def test_a_step_that_is_cancelled_at_any_call_and_repeated_says_nothing_twice(
         return await run(self, act, *args)
 
     async def main() -> None:
-        async with AsyncMemoryController.open(tmp_path, index="none") as memory:
+        async with AsyncMemoryController.open(tmp_path, store="none") as memory:
             await memory.step(None, Turn.said("Hello."), thread="t")
             monkeypatch.setattr(AsyncMemoryController, "beside", cancelling)
             task = asyncio.create_task(memory.step(None, Turn.said(RULE), thread="t"))

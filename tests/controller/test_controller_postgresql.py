@@ -98,7 +98,7 @@ def test_the_command_line_works_on_an_address(place: tuple[str, str], tmp_path: 
     assert "u1" in acc("search", "Ann")
     acc("verify")
     acc("retire", rule)
-    with MemoryController.open(place[0], index="none", policy=POLICY) as memory:
+    with MemoryController.open(place[0], store="none", policy=POLICY) as memory:
         state = memory.last_state("t")
         assert state is not None
         assert state.constraints == ()
@@ -113,7 +113,7 @@ def test_the_command_line_works_on_an_address(place: tuple[str, str], tmp_path: 
 def test_it_needs_a_place_for_its_index(place: tuple[str, str]) -> None:
     with pytest.raises(ConfigurationError, match="no folder for its index"):
         MemoryController.open(place[0])
-    with MemoryController.open(place[0], index="none") as memory:
+    with MemoryController.open(place[0], store="none") as memory:
         memory.step(None, Turn.said("Hello."), thread="t")
 
 
@@ -123,7 +123,7 @@ import sys
 from acc import Turn
 from acc.controller.controller import MemoryController
 from acc.errors import ConflictError
-with MemoryController.open(sys.argv[1], index="none", fork=False) as memory:
+with MemoryController.open(sys.argv[1], store="none", fork=False) as memory:
     state = memory.last_state("t")
     print("ready", flush=True)
     sys.stdin.readline()
@@ -136,7 +136,7 @@ with MemoryController.open(sys.argv[1], index="none", fork=False) as memory:
                 pass
     print(state.hash)
 """
-    with MemoryController.open(place[0], index="none") as memory:
+    with MemoryController.open(place[0], store="none") as memory:
         memory.step(None, Turn.said("begin"), thread="t")
         pipe = subprocess.PIPE
         workers = [

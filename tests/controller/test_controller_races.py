@@ -24,7 +24,7 @@ from acc.state.policy import Cadence, Policy
 from acc.testing.model_server import ModelServer
 from acc.turn.observations import Channel, Observation
 
-ALWAYS: dict[str, Any] = {"index": "none", "policy": Policy(cadence=Cadence(compress_over=0))}
+ALWAYS: dict[str, Any] = {"store": "none", "policy": Policy(cadence=Cadence(compress_over=0))}
 SIGNED: dict[str, Any] = {"state_key": b"k" * 32, **ALWAYS}
 RULE = "Never page Ann before 6."
 
@@ -145,9 +145,9 @@ def test_three_workers_that_wait_for_their_models_say_each_word_once(
 
 def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_path: Path) -> None:
     patient = Policy(cadence=Cadence(compress_over=10_000, tail_bound=20_000))
-    with MemoryController.open(tmp_path, index="none", policy=patient) as memory:
+    with MemoryController.open(tmp_path, store="none", policy=patient) as memory:
         first = memory.step(None, Turn.said("Begin."), thread="t")
-        other = MemoryController.open(tmp_path, model=Gated(tokens=9), index="none")
+        other = MemoryController.open(tmp_path, model=Gated(tokens=9), store="none")
         append, calls = Journal.append_and_commit, []
 
         def slow(self: Journal, *args: Any, **kwargs: Any) -> Any:
@@ -167,8 +167,8 @@ def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_
 def test_words_are_recorded_though_a_worker_commits_just_before(tmp_path: Path) -> None:
     patient = Policy(cadence=Cadence(compress_over=10_000, tail_bound=20_000))
     with (
-        MemoryController.open(tmp_path, index="none", policy=patient) as memory,
-        MemoryController.open(tmp_path, model=Gated(tokens=9), index="none") as other,
+        MemoryController.open(tmp_path, store="none", policy=patient) as memory,
+        MemoryController.open(tmp_path, model=Gated(tokens=9), store="none") as other,
     ):
         state = memory.step(None, Turn.said("Begin."), thread="t").state
         append, calls = Journal.append, []

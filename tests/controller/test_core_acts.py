@@ -33,7 +33,7 @@ def _agent(text: str) -> Observation:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
-    with MemoryController.open(tmp_path, index="none") as opened:
+    with MemoryController.open(tmp_path, store="none") as opened:
         yield opened
 
 
@@ -103,7 +103,7 @@ def test_a_seed_begins_a_thread_with_the_operators_rules(memory: MemoryControlle
 
 
 def test_without_branches_an_older_state_is_a_conflict(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, index="none", fork=False) as memory:
+    with MemoryController.open(tmp_path, store="none", fork=False) as memory:
         one: Any = memory.step(None, Turn.said(RULE), thread="t")
         memory.step(one.state, Turn.said(OTHER), thread="t")
         with pytest.raises(ConflictError, match="last_state"):
@@ -118,7 +118,7 @@ def test_a_handler_makes_room_and_the_refused_words_are_read_again(tmp_path: Pat
         return [rule.id for rule in overflow.step.state.constraints]
 
     with MemoryController.open(
-        tmp_path, index="none", policy=Policy(max_tokens=100), on_overflow=oldest
+        tmp_path, store="none", policy=Policy(max_tokens=100), on_overflow=oldest
     ) as memory:
         state: Any = None
         said = [
@@ -142,7 +142,7 @@ _SOON = Policy(cadence=Cadence(compress_over=5, tail_bound=10_000))
 def test_behind_the_agent_a_step_waits_for_no_model(tmp_path: Path) -> None:
     model = Gated(_FACT)
     with MemoryController.open(
-        tmp_path, index="none", model=model, policy=_SOON, behind=True
+        tmp_path, store="none", model=model, policy=_SOON, behind=True
     ) as memory:
         one: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
         two: Any = memory.step(one.state, Turn.said("And the database?"), thread="t")
@@ -168,7 +168,7 @@ def test_behind_the_agent_a_failing_model_loses_nothing(
             raise RuntimeError("no")
 
     with MemoryController.open(
-        tmp_path, index="none", model=Failing(), policy=_SOON, behind=True
+        tmp_path, store="none", model=Failing(), policy=_SOON, behind=True
     ) as memory:
         step: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
         assert memory.settle(20)
@@ -178,7 +178,7 @@ def test_behind_the_agent_a_failing_model_loses_nothing(
 
 def test_the_same_for_event_loops(tmp_path: Path) -> None:
     async def main() -> None:
-        async with AsyncMemoryController.open(tmp_path, index="none") as memory:
+        async with AsyncMemoryController.open(tmp_path, store="none") as memory:
             one: Any = await memory.step(None, Turn.said(RULE), thread="t")
             await memory.record([_agent("done")], thread="t", state=one.state)
             two: Any = await memory.step(one.state, Turn.said("ok?"), thread="t")
@@ -206,7 +206,7 @@ def test_the_agent_reads_what_the_gate_admits_for_its_question(tmp_path: Path) -
     def forgetting(_: Any) -> Proposal:
         return Proposal()
 
-    with MemoryController.open(tmp_path, index="none", model=forgetting) as memory:
+    with MemoryController.open(tmp_path, store="none", model=forgetting) as memory:
         state: Any = None
         said = [
             "The vendor's ticket is VN-88213, opened by Ann.",
@@ -242,7 +242,7 @@ class _Dying(Gated):
 @pytest.mark.parametrize("again", ["the same", "another"])
 def test_a_step_that_was_killed_after_a_record_is_repeated(tmp_path: Path, again: str) -> None:
     with MemoryController.open(
-        tmp_path, index="none", model=_Dying(), policy=Policy(cadence=Cadence())
+        tmp_path, store="none", model=_Dying(), policy=Policy(cadence=Cadence())
     ) as memory:
         one: Any = memory.step(None, Turn.said("Why is checkout slow?"), thread="t")
         memory.record([_agent("I restarted it.")], thread="t", state=one.state)
@@ -264,8 +264,8 @@ def test_words_recorded_while_a_step_is_made_are_not_left_behind(
     model = Gated(tokens=9)
     settings = {"model": model, "policy": Policy(cadence=Cadence())} if with_model else {}
     with (
-        MemoryController.open(tmp_path, index="none", **settings) as memory,
-        MemoryController.open(tmp_path, index="none") as other,
+        MemoryController.open(tmp_path, store="none", **settings) as memory,
+        MemoryController.open(tmp_path, store="none") as other,
     ):
         one: Any = memory.step(None, Turn.said("One?"), thread="t")
         recall, asked = memory.index.recall, []

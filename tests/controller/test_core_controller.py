@@ -198,14 +198,14 @@ def test_a_fork_recalls_nothing_that_was_said_later_on_the_other_branch(tmp_path
         assert "Ivan" not in " ".join(found)
 
 
-@pytest.mark.parametrize("index", ["now", "none"])
-def test_a_second_process_goes_on_without_the_index_and_is_told(tmp_path: Path, index: Any) -> None:
+@pytest.mark.parametrize("store", [None, "none"])
+def test_a_second_process_goes_on_without_the_index_and_is_told(tmp_path: Path, store: Any) -> None:
     with (
         MemoryController.open(tmp_path) as holder,
-        MemoryController.open(tmp_path, index=index) as second,
+        MemoryController.open(tmp_path, store=store) as second,
     ):
         step: Any = second.step(None, Turn.said("The vault code owner is Harriet."), thread="t")
-        assert bool(step.warnings) is (index == "now")
+        assert bool(step.warnings) is (store is None)
         head = second.journal.head("t")
         assert second.index.recall(head, "Who is the vault code owner?")
         holder.step(None, Turn.said("It rains."), thread="t")
@@ -278,7 +278,7 @@ def test_a_repeated_step_tells_again_what_did_not_fit(tmp_path: Path) -> None:
         {"cadence": Cadence()},
         {"model": 5},
         {"policy": "x"},
-        {"index": "?"},
+        {"index": "none"},
         {"busy_wait": []},
         {"store": []},
     ],
@@ -297,7 +297,7 @@ def test_a_turn_or_state_of_another_type_is_told(memory: MemoryController[Any]) 
 
 def test_a_step_without_a_state_is_known_by_the_ids_of_its_messages(tmp_path: Path) -> None:
     """Somebody says the same twice under two ids, and a client that got no answer repeats a step under one."""
-    with MemoryController.open(tmp_path, index="none") as memory:
+    with MemoryController.open(tmp_path, store="none") as memory:
         first = memory.step(None, Turn.said("Never page Ann.", message_id="m1"), thread="t")
         for _ in range(2):
             again = memory.step(None, Turn.said("Never page Ann.", message_id="m1"), thread="t")

@@ -41,7 +41,7 @@ def _read_mail() -> Turn:
 
 def _opened(kind: Any, folder: Path, over: int = 0) -> Any:
     policy = Policy(cadence=Cadence(compress_over=over))
-    return kind.open(folder, model=agreeing, policy=policy, index="none")
+    return kind.open(folder, model=agreeing, policy=policy, store="none")
 
 
 @pytest.mark.parametrize(("said", "rules"), [(TOLD, 0), (OWN, 1)])

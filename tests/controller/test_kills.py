@@ -55,7 +55,7 @@ def _open(folder: Path, **how: Any) -> MemoryController[Any]:
     given = {
         "policy": Policy(cadence=Cadence(compress_over=0)),
         "clock": FixedClock(),
-        "index": "none",
+        "store": "none",
         **how,
     }
     return MemoryController.open(folder, **given)

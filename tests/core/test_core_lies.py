@@ -115,7 +115,7 @@ def test_a_nested_answer_costs_its_own_element_alone(levels: int, tmp_path: Path
         "facts": [{"text": deep, "refs": ["u1"]}, {"text": "The db runs on db-2.", "refs": ["u1"]}]
     }
     with MemoryController.open(
-        tmp_path, index="none", model=lambda r: read(answer, r.policy.schema)
+        tmp_path, store="none", model=lambda r: read(answer, r.policy.schema)
     ) as memory:
         step = memory.step(None, Turn.said("The db runs on db-2."), thread="t")
     assert [fact.text_of for fact in step.state.relational_map] == ["The db runs on db-2."]

@@ -18,7 +18,7 @@ from acc.turn.turn import Turn
 
 def opened(folder: Path, **settings: Any) -> MemoryController[Any]:
     """Open a memory without Chroma, for speed."""
-    return MemoryController.open(folder, **{"index": "none", **settings})
+    return MemoryController.open(folder, **{"store": "none", **settings})
 
 
 def talk(memory: MemoryController[Any], *said: str, thread: str = "t") -> Any:

@@ -32,7 +32,7 @@ def _admitted(memory: Any, question: str, thread: Any = "t") -> set[str]:
     return {v.ref for v in step.verdicts if v.reason == "admitted"}
 
 
-@pytest.mark.parametrize("settings", [{}, {"index": "now", "store": None}])
+@pytest.mark.parametrize("settings", [{}, {"store": None}])
 def test_a_document_is_recalled_opened_and_verified(
     tmp_path: Path, policy: Path, settings: dict[str, Any]
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_document_goes_from_all_who_read_it(tmp_path: Path, target: str) -> No
 
 
 def test_a_new_version_replaces_the_old_one(tmp_path: Path) -> None:
-    with opened(tmp_path, index="now", store=ChromaStore.embedded(tmp_path / "index")) as memory:
+    with opened(tmp_path, store=ChromaStore.embedded(tmp_path / "index")) as memory:
         evidence = evidence_of(memory)
         evidence.ingest_text("p", POLICY)
         done = evidence.ingest_text("p", POLICY.replace("Henrietta", "Otto"), replace=True)

@@ -81,12 +81,12 @@ Told = Callable[[Path], tuple[MemoryController[Any], ChromaStore]]
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Return what opens a copy of a memory in a folder."""
     folder = tmp_path_factory.mktemp("told")
-    with opened(folder, index="now") as memory:
+    with opened(folder, store=None) as memory:
         _tell(memory)
 
     def opened_copy(to: Path) -> tuple[MemoryController[Any], ChromaStore]:
         shutil.copytree(folder, to)
-        memory = opened(to, index="now")
+        memory = opened(to, store=None)
         assert memory.index.store is not None
         return memory, memory.index.store
 
@@ -174,7 +174,7 @@ def test_an_erasure_that_is_killed_is_repeated(name: str, tmp_path: Path, told: 
                     receipt = plan.apply()
             except Killed:
                 store.close()  # as the end of the process does
-                with opened(folder, index="now") as other:
+                with opened(folder, store=None) as other:
                     if number % 2:  # it begins a deleted thread anew
                         _check_shown(other)
                     receipt = evidence_of(other).erase(target)
@@ -222,7 +222,7 @@ def test_another_deletion_that_is_killed_is_repeated(name: str, tmp_path: Path, 
             with kill(), suppress(Killed):
                 _deletions(memory)[name]()
             store.close()  # as the end of the process does
-            with opened(folder, index="now") as other:
+            with opened(folder, store=None) as other:
                 _check_shown(other)
                 _deletions(other)[name]()
                 _check_rid(other)
@@ -246,7 +246,7 @@ def test_what_is_erased_while_the_store_is_filled_is_not_left_there(tmp_path: Pa
 
     store: Any = Slow.embedded(tmp_path / "slow")
     folder = tmp_path / "memory"
-    with opened(folder, index="now", store=store) as memory, opened(folder) as other:
+    with opened(folder, store=store) as memory, opened(folder) as other:
         talk(memory, "Hello.")
         target = Target(thread="t", refs=("u2",))
         store.meanwhile = lambda: evidence_of(other).erase(target)

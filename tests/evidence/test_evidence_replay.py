@@ -162,7 +162,7 @@ def test_a_fork_from_the_words_meanwhile_stops_it(tmp_path: Path) -> None:
 
 
 async def _asynchronously(folder: Path) -> None:
-    async with AsyncMemoryController.open(folder, index="none") as memory:
+    async with AsyncMemoryController.open(folder, store="none") as memory:
         for each in (RULE, MESSAGE):
             await memory.step(None, Turn.said(each), thread="t")
         evidence = Evidence(memory)

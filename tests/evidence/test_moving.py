@@ -35,9 +35,7 @@ def test_a_users_threads_move_to_another_memory(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no such thread"):
             evidence_of(memory).export(tmp_path / "none", user="eve")
     assert all(json.loads(line) for line in out.read_text("utf-8").splitlines())
-    with opened(
-        tmp_path / "b", index="now", store=ChromaStore.embedded(tmp_path / "index")
-    ) as memory:
+    with opened(tmp_path / "b", store=ChromaStore.embedded(tmp_path / "index")) as memory:
         evidence = evidence_of(memory)
         assert set(evidence.import_(out)) == {ana, ThreadKey("acc:documents", user="ana")}
         assert memory.last_state(ana) == state
@@ -78,7 +76,7 @@ def test_heads_that_were_kept_elsewhere_find_a_rewritten_journal(tmp_path: Path)
 
 def test_the_doctor_sees_lag_open_turns_and_sizes(tmp_path: Path) -> None:
     store = ChromaStore.embedded(tmp_path / "index")
-    with opened(tmp_path, index="now", store=store) as memory:
+    with opened(tmp_path, store=store) as memory:
         talk(memory, RULE, "How are you?")
         evidence = evidence_of(memory)
         assert evidence.health().is_well
@@ -97,10 +95,10 @@ def test_the_doctor_sees_lag_open_turns_and_sizes(tmp_path: Path) -> None:
 
 def test_reindex_drops_what_the_journal_lacks(tmp_path: Path) -> None:
     store = ChromaStore.embedded(tmp_path / "index")
-    with opened(tmp_path / "a", index="now", store=store) as memory:
+    with opened(tmp_path / "a", store=store) as memory:
         talk(memory, "One.", "Two.", "Three.")
         store.close = lambda: None  # type: ignore[method-assign]
-    with opened(tmp_path / "b", index="now", store=store) as memory:
+    with opened(tmp_path / "b", store=store) as memory:
         memory.index._filling = None
         talk(memory, "Other.")
         assert store.count() == 3
@@ -126,7 +124,7 @@ def test_search_finds_all_words_in_any_case(tmp_path: Path) -> None:
 
 
 def test_chroma_holds_nothing_of_it(tmp_path: Path) -> None:
-    with opened(tmp_path, index="now", store=ChromaStore.embedded(tmp_path / "chroma")) as memory:
+    with opened(tmp_path, store=ChromaStore.embedded(tmp_path / "chroma")) as memory:
         talk(memory, RULE, "My brother Karl has had Huntington since last spring.", "And the gate?")
         evidence = evidence_of(memory)
         receipt = evidence.erase(Target(thread="t", refs=("u2",)))
@@ -149,7 +147,7 @@ def test_a_store_that_fails_leaves_it_unproved(tmp_path: Path) -> None:
         def delete(self, *_: Any, **__: Any) -> None:
             raise StoreError("no way", where="store", hint="none")
 
-    with opened(tmp_path, index="now", store=Failing.embedded(tmp_path / "index")) as memory:
+    with opened(tmp_path, store=Failing.embedded(tmp_path / "index")) as memory:
         talk(memory, RULE, "How are you?")
         receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         assert not receipt.proved

@@ -60,7 +60,7 @@ def test_the_formulas_of_the_paper() -> None:
 
 
 def test_documents_that_nobody_needs_are_pruned(tmp_path: Path) -> None:
-    with opened(tmp_path, index="now", store=ChromaStore.embedded(tmp_path / "index")) as memory:
+    with opened(tmp_path, store=ChromaStore.embedded(tmp_path / "index")) as memory:
         evidence = evidence_of(memory)
         used, unused = evidence.ingest_text("a", POLICY), evidence.ingest_text("b", OTHER)
         talk(memory, "Hello there.", QUESTION, "And another matter entirely.")
@@ -77,7 +77,7 @@ def test_documents_that_nobody_needs_are_pruned(tmp_path: Path) -> None:
 
 
 def test_messages_go_only_if_nothing_needs_them(tmp_path: Path) -> None:
-    with opened(tmp_path, index="now", store=ChromaStore.embedded(tmp_path / "index")) as memory:
+    with opened(tmp_path, store=ChromaStore.embedded(tmp_path / "index")) as memory:
         evidence = evidence_of(memory)
         talk(memory, "Never call before noon.", "How are you?", "Nice day.", "Go on.", "And then?")
         evidence.hold("t", "u3", reason="audit")

@@ -64,6 +64,6 @@ def test_a_process_killed_in_a_node_loses_nothing_and_doubles_nothing(
 def test_the_nodes_that_are_killed_are_all_there_are(tmp_path: Path) -> None:
     for name, nodes in NODES.items():
         settings = runs.settings_of(name)
-        with MemoryController.open(tmp_path / name, index="none", **settings) as memory:
+        with MemoryController.open(tmp_path / name, store="none", **settings) as memory:
             drawn = runs.graph_of(name, {"memory": memory}).get_graph().nodes
         assert {*drawn} - {"__start__", "__end__"} == {*nodes}

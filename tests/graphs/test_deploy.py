@@ -244,7 +244,7 @@ def test_a_backup_while_workers_serve_is_what_a_kill_would_have_left() -> None:
             assert acc(deployment, "verify").returncode == 0
             secret = f"//acc:{deployment.postgresql.password}@"
             address = deployment.postgresql.address.replace("//acc@", secret)
-            with MemoryController.open(address, index="none") as memory:
+            with MemoryController.open(address, store="none") as memory:
                 for place, state in states.items():
                     tenant, user, _ = place.split("/")
                     kept = memory.state_at(ThreadKey(place, tenant, user), 1)

@@ -67,7 +67,7 @@ EXPECTED = 2 + (TURNS - 1) * 4
 
 def check(where: Where, threads: dict[str, dict[str, Any]]) -> None:
     """Every thread has exactly its own evidence, on the one branch, and its own rule."""
-    with closing(open_memory(where[0], index="none")) as memory:
+    with closing(open_memory(where[0], store="none")) as memory:
         for thread, ccs in threads.items():
             state: Any = memory.policy.schema.load(ccs)
             held = runs.observed(memory, ccs, thread)

@@ -73,7 +73,7 @@ class Agent:
     """The ReAct graph, opened anew for each thing that is done with it, on one memory."""
 
     def __init__(self, saver: Open, thread: str, folder: Path, **settings: Any) -> None:
-        self.memory: MemoryController[Any] = MemoryController.open(folder, index="none", **settings)
+        self.memory: MemoryController[Any] = MemoryController.open(folder, store="none", **settings)
         self.config = runs.config_of(thread)
         self._saver = saver
         self._thread = thread

@@ -25,7 +25,7 @@ def look() -> str:
 
 
 def run(folder: Path, script: Any, **options: Any) -> dict[str, Any]:
-    with MemoryController.open(folder, index="none") as memory:
+    with MemoryController.open(folder, store="none") as memory:
         graph = build(ScriptedChatModel(script=script), [look], memory, role="A scout.", **options)
         found: dict[str, Any] = graph.invoke({"messages": [HumanMessage("What is there?")]}, CONFIG)
     return found

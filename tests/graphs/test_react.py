@@ -35,7 +35,7 @@ def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
 @contextmanager
 def opened(kind: Any, folder: Path, **settings: Any) -> Iterator[Any]:
     """A memory of either kind, closed by its journal."""
-    memory = kind.open(folder, index="none", **settings)
+    memory = kind.open(folder, store="none", **settings)
     try:
         yield memory
     finally:

@@ -41,7 +41,7 @@ def planned(
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
-    with MemoryController.open(tmp_path, index="none", **remediation.SETTINGS) as opened:
+    with MemoryController.open(tmp_path, store="none", **remediation.SETTINGS) as opened:
         yield opened
 
 

@@ -32,7 +32,7 @@ CONFIG: Any = {"configurable": {"thread_id": "inc-7"}}
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
-    with MemoryController.open(tmp_path / "memory", index="none") as opened:
+    with MemoryController.open(tmp_path / "memory", store="none") as opened:
         yield opened
 
 

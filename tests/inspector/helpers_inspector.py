@@ -32,7 +32,7 @@ OPS = "thread=ops"
 
 
 def memory_in(folder: Path, **settings: Any) -> MemoryController[Any]:
-    return MemoryController.open(folder, **{"index": "none", **settings})
+    return MemoryController.open(folder, **{"store": "none", **settings})
 
 
 def remembered(

@@ -37,7 +37,7 @@ AGENT = """
 import sys
 from acc.controller.controller import MemoryController
 from acc.turn.turn import Turn
-with MemoryController.open(sys.argv[1], index="none") as memory:
+with MemoryController.open(sys.argv[1], store="none") as memory:
     for line in sys.stdin:
         print(memory.step(None, Turn.said(line.strip()), thread="ops").state.turn, flush=True)
 """

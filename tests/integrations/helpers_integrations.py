@@ -34,12 +34,12 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 def memory_of(**settings: Any) -> MemoryController[Any]:
     """A memory in a folder of its own, without an index of vectors."""
-    return MemoryController.open(tempfile.mkdtemp(), **{"index": "none", **settings})
+    return MemoryController.open(tempfile.mkdtemp(), **{"store": "none", **settings})
 
 
 def amemory_of(**settings: Any) -> AsyncMemoryController[Any]:
     """The same for event loops."""
-    return AsyncMemoryController.open(tempfile.mkdtemp(), **{"index": "none", **settings})
+    return AsyncMemoryController.open(tempfile.mkdtemp(), **{"store": "none", **settings})
 
 
 def patient(**policy: Any) -> MemoryController[Any]:

@@ -291,7 +291,7 @@ def test_with_sqlite_checkpoints_and_a_memory_that_is_opened_again(
         model = fine()
         with (
             SqliteSaver.from_conn_string(str(tmp_path / "c.sqlite")) as saver,
-            MemoryController.open(tmp_path / "m", index="none") as memory,
+            MemoryController.open(tmp_path / "m", store="none") as memory,
         ):
             out = say(build(memory, model, checkpointer=saver), text)
     assert rules(out) == [RULE]

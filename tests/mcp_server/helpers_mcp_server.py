@@ -46,7 +46,7 @@ def talk(server: Any, conversation: Callable[[Client], Awaitable[T]], mode: str 
 
 
 def memory_in(folder: Path, **settings: Any) -> Memory:
-    return MemoryController.open(folder, **{"index": "none", **settings})
+    return MemoryController.open(folder, **{"store": "none", **settings})
 
 
 def calls(server: Any, *wanted: tuple[str, dict[str, Any]], mode: str = "auto") -> list[Called]:

@@ -42,7 +42,7 @@ class Hang:
 logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
 folder, channel, thread, http, settings = sys.argv[1:]
 serving = Serving(Channel(channel), thread=thread)
-with MemoryController.open(folder, **{"index": "none", **eval(settings)}) as memory:
+with MemoryController.open(folder, **{"store": "none", **eval(settings)}) as memory:
     if http != "http":
         sys.exit(serve_stdio(memory_server(memory, serving)))
     with listening(Address(port=0)) as at:
@@ -150,7 +150,7 @@ def test_a_client_talks_over_stdio(mode: str, tmp_path: Path) -> None:
 def test_nothing_but_the_protocol_goes_to_stdout(tmp_path: Path) -> None:
     (tmp_path / "m" / "chroma").mkdir(parents=True)
     (tmp_path / "m" / "chroma" / "chroma.sqlite3").write_bytes(b"this is no database" * 99)
-    server = Raw(program(tmp_path / "m", "user", settings="{'index': 'now'}"))
+    server = Raw(program(tmp_path / "m", "user", settings="{'store': None}"))
     server.hello()
     assert server.call("remember", text="Lotte is on call.", thread="t").startswith("stored")
     assert server.call("nothing_of_the_kind").startswith("Unknown tool")

@@ -131,9 +131,9 @@ def test_a_stored_state_loads_with_all_its_items(name: str) -> None:
 @pytest.mark.parametrize("name", DOMAINS)
 def test_a_thread_of_the_generic_class_goes_on_with_a_domain(name: str, tmp_path: Path) -> None:
     rule, schema = "Never restart nginx during business hours.", schema_named(name)
-    with MemoryController.open(tmp_path, index="none") as memory:
+    with MemoryController.open(tmp_path, store="none") as memory:
         first: Any = memory.step(None, Turn.said(rule), thread="t")
-    with MemoryController.open(tmp_path, index="none", policy=Policy(schema=schema)) as memory:
+    with MemoryController.open(tmp_path, store="none", policy=Policy(schema=schema)) as memory:
         again: Any = memory.step(first.state, Turn.said("Why is checkout slow?"), thread="t")
         assert type(again.state) is schema
         assert [each.words.text for each in again.state.constraints] == [rule]

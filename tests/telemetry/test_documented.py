@@ -43,7 +43,7 @@ def test_the_table_of_lines_has_each_kind_that_the_code_writes() -> None:
 
 
 def test_the_metrics_that_are_documented_are_written(exported: Exported, tmp_path: Path) -> None:
-    settings = {"index": "none", "telemetry": exported.telemetry()}
+    settings = {"store": "none", "telemetry": exported.telemetry()}
     with MemoryController.open(tmp_path, **settings) as memory:
         memory.step(None, Turn.said("Never restart nginx."), thread="t")
     named = {name for name in first_column("name") if name.startswith("acc.")}

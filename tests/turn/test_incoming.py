@@ -42,13 +42,13 @@ class Read:
 
 
 def _stepped(folder: Path, read: Read) -> State:
-    with MemoryController.open(folder, model=read, index="none") as memory:
+    with MemoryController.open(folder, model=read, store="none") as memory:
         return memory.step(None, BY_HAND, thread="t").state
 
 
 def _stepped_async(folder: Path, read: Read) -> State:
     async def stepped() -> State:
-        memory = AsyncMemoryController.open(folder, model=read, index="none")
+        memory = AsyncMemoryController.open(folder, model=read, store="none")
         step = await memory.step(None, BY_HAND, thread="t")
         await memory.aclose()
         return step.state
@@ -57,13 +57,13 @@ def _stepped_async(folder: Path, read: Read) -> State:
 
 
 def _recorded_first(folder: Path, read: Read) -> State:
-    with MemoryController.open(folder, model=read, index="none") as memory:
+    with MemoryController.open(folder, model=read, store="none") as memory:
         memory.record(BY_HAND.observations, thread="t")
         return memory.step(None, BY_HAND, thread="t").state
 
 
 def _behind(folder: Path, read: Read) -> State:
-    opened = partial(MemoryController.open, folder, model=read, index="none")
+    opened = partial(MemoryController.open, folder, model=read, store="none")
     with opened(behind=True) as memory:
         memory.step(None, BY_HAND, thread="t")
         assert memory.settle(60)

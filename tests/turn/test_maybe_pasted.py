@@ -59,7 +59,7 @@ def test_without_the_setting_all_of_it_is_the_users() -> None:
 
 @pytest.mark.parametrize("message", [MESSAGE, ONE_LINE])
 def test_the_whole_text_is_kept_and_shown_in_its_place(message: str, tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, policy=ASK, index="none") as memory:
+    with MemoryController.open(tmp_path, policy=ASK, store="none") as memory:
         step = memory.step(None, Turn.said(message), thread="t")
         kept = [each.message.observation for each in memory.journal.messages("t")]
     assert [o.channel for o in kept] == [Channel.USER, Channel.DOCUMENT, Channel.USER]
@@ -73,7 +73,7 @@ def test_the_whole_text_is_kept_and_shown_in_its_place(message: str, tmp_path: P
 
 
 def test_a_commit_recomputes_though_the_verifier_knows_another_setting(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, policy=ASK, index="none") as memory:
+    with MemoryController.open(tmp_path, policy=ASK, store="none") as memory:
         memory.record(Turn.said(MESSAGE).observations, thread="t")
         memory.step(None, Turn.said(MESSAGE), thread="t")
         assert len(list(memory.journal.messages("t"))) == 3

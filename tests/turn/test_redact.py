@@ -242,7 +242,7 @@ def test_nothing_that_a_compressor_writes_keeps_a_secret(tmp_path: Path) -> None
     secret = CLEAR[1]
     pin = ProposedPin(quote=secret, ref=secret, id=secret, about=secret, scope=secret)
     given = Proposal(rules=(pin,), next=(pin,), later=(ProposedLater("c1", secret, secret),))
-    with MemoryController.open(tmp_path, model=lambda _: given, index="none") as memory:
+    with MemoryController.open(tmp_path, model=lambda _: given, store="none") as memory:
         memory.step(None, Turn.said("Go on."), thread="t")
         assert secret not in "".join(str(each) for each in memory.history("t"))
         Evidence(memory).hold("t", reason=f"asked with {secret}")
@@ -254,7 +254,7 @@ def test_what_a_failing_compressor_says_is_redacted(kind: Any, tmp_path: Path) -
     def compressor(_: Reading) -> Proposal:
         raise kind("could not read password: hunter2-Correct-Horse")
 
-    with MemoryController.open(tmp_path / "m", model=compressor, index="none") as memory:
+    with MemoryController.open(tmp_path / "m", model=compressor, store="none") as memory:
         step = memory.step(None, Turn.said("x"), thread="t")
         kept = "".join(str(each) for each in memory.history("t"))
     for told in (step.failure, kept):
@@ -267,7 +267,7 @@ def test_a_retry_is_recognised_also_by_another_process(tmp_path: Path) -> None:
     turn = Turn(observations=(user("Keep it."), tool(SAID)))
     states = []
     for _ in range(2):
-        with MemoryController.open(tmp_path / "m", index="none") as memory:
+        with MemoryController.open(tmp_path / "m", store="none") as memory:
             states.append(memory.step(memory.policy.schema.empty(), turn, thread="t").state)
             assert len(list(memory.history("t"))) == 1
     assert states[0] == states[1]
@@ -278,7 +278,7 @@ def test_two_memories_have_keys_of_their_own(tmp_path: Path) -> None:
     """Without a key, a reader of a placeholder could try guesses against it."""
     made = []
     for name in "ab":
-        with MemoryController.open(tmp_path / name, index="none") as memory:
+        with MemoryController.open(tmp_path / name, store="none") as memory:
             step = memory.step(None, Turn.said("The password: hunter2x."), thread="t")
             made.append(step.tail[0].text)
             assert redact("password: hunter2x").partition("[")[2] not in step.tail[0].text
@@ -286,7 +286,7 @@ def test_two_memories_have_keys_of_their_own(tmp_path: Path) -> None:
 
 
 def test_behind_the_agent_too(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path / "m", model=writing, behind=True, index="none") as memory:
+    with MemoryController.open(tmp_path / "m", model=writing, behind=True, store="none") as memory:
         memory.step(None, Turn(observations=(user(f"{RULE}\n{SAID}"),)), thread="t")
         assert memory.settle(60)
         state = memory.last_state("t")
@@ -306,7 +306,7 @@ def test_off_keeps_texts_and_a_function_of_ones_own_is_asked() -> None:
 
 @pytest.mark.parametrize("bad", [lambda t: 1 / 0 and t, lambda _: None, lambda t: t.encode()])
 def test_one_that_fails_keeps_nothing_and_tells_nothing(bad: Any, tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path / "m", redact=bad, index="none") as memory:
+    with MemoryController.open(tmp_path / "m", redact=bad, store="none") as memory:
         with pytest.raises(ConfigurationError, match="redact failed") as caught:
             memory.step(None, Turn.said("password: hunter2x"), thread="t")
         assert "hunter2x" not in str(caught.value)
