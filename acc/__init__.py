@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from acc.state.policy import Cadence as Cadence
     from acc.state.policy import Policy as Policy
     from acc.state.slots import Slot as Slot
-    from acc.step.step import Step as Step
+    from acc.step.result import Step as Step
     from acc.step.update import aupdate_state as aupdate_state
     from acc.step.update import seed as seed
     from acc.step.update import update_state as update_state
@@ -62,7 +62,7 @@ _HOME = {
     "Policy": "acc.state.policy",
     "Settings": "acc.controller.settings",
     "Slot": "acc.state.slots",
-    "Step": "acc.step.step",
+    "Step": "acc.step.result",
     "ThreadKey": "acc.journal.names",
     "Turn": "acc.turn.turn",
     "aupdate_state": "acc.step.update",

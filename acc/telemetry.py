@@ -23,7 +23,7 @@ from acc.logs import code
 from acc.models.protocol import Completion
 from acc.state.policy import Policy
 from acc.state.reasons import REFUSED, Reason
-from acc.step.step import Step
+from acc.step.result import Step
 
 with extra("otel", "OpenTelemetry cannot be imported: {error}", where="OpenTelemetry"):
     from opentelemetry import context, metrics, trace

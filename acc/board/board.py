@@ -16,7 +16,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
-from acc.step.step import Step
+from acc.step.result import Step
 
 State = CompressedCognitiveState
 

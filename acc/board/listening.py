@@ -23,8 +23,8 @@ from acc.state.items import Rule, Words
 from acc.state.proposal import Proposal, Reader, read, text_in, wire_schema
 from acc.state.reading import Compressor, Judgement, Reading
 from acc.state.tail import Message
-from acc.step.step import Memory, Step
-from acc.step.stepping import stepping
+from acc.step.result import Step
+from acc.step.step import Memory, stepping
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
 from acc.text.sentences import sentences

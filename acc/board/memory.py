@@ -19,7 +19,7 @@ from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOver
 from acc.journal import Latest, ThreadKey
 from acc.journal.names import Key, key_of
 from acc.state.tail import marked
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.turn.turn import Turn
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])

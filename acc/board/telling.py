@@ -24,7 +24,7 @@ from acc.state.proposal import Proposal, ProposedLater, ProposedPin
 from acc.state.reading import claim_digest
 from acc.state.render import shown
 from acc.state.tail import Message
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.text.quoting import same_words
 from acc.turn.observations import Channel, Observation
 

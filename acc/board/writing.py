@@ -30,7 +30,7 @@ from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.reasons import Reason
 from acc.state.tail import Message, marked
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.turn.observations import LAWFUL
 
 MOST_TRIES = 200

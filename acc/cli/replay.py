@@ -32,7 +32,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence
 from acc.state.reasons import Reason
 from acc.state.render import render
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.turn import UNDATED, Turn, dated

@@ -18,7 +18,7 @@ from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.state.tail import messages_of
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.turn.observations import Observation, as_observations
 from acc.turn.turn import Turn
 

@@ -26,7 +26,7 @@ from acc.journal.names import Key, key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.state.tail import Message
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.text.sentences import identifier
 from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import Observation, is_ingested

@@ -1,7 +1,7 @@
 """The artifacts of a memory: filled from the journal after each commit, asked before the next.
 
 The journal is the truth. A store that fails, lags or is another process's fails no step: recall then reads the
-journal alone and finds by words, and the step says so (`acc.step.step.Step.warnings`).
+journal alone and finds by words, and the step says so (`acc.step.result.Step.warnings`).
 
 Base64 is neither filled in nor found: nobody asks for it, and four million characters of it take seconds.
 """

@@ -28,8 +28,8 @@ from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence, Policy
 from acc.state.tail import Message, marked
-from acc.step.step import Step, raise_overflow
-from acc.step.stepping import stepping
+from acc.step.result import Step, raise_overflow
+from acc.step.step import stepping
 from acc.step.update import memory_of
 from acc.turn.redact import redacted_turn, redactor
 from acc.turn.turn import UNDATED, Turn, dated, normalize

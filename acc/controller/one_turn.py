@@ -31,8 +31,8 @@ from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.state.tail import Message, messages_of, rendered
-from acc.step.step import Step, overflow_of
-from acc.step.stepping import stepping
+from acc.step.result import Step, overflow_of
+from acc.step.step import stepping
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn
 

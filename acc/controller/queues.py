@@ -23,7 +23,7 @@ from typing import Any, Self
 from acc.errors import ConflictError
 from acc.journal import ThreadKey
 from acc.logs import code, log_event
-from acc.step.step import Step
+from acc.step.result import Step
 
 Name = tuple[int, Hashable]
 

@@ -28,7 +28,7 @@ from acc.logs import CONVERSATION, cause, code, log_event
 from acc.state.policy import Policy
 from acc.state.reasons import REFUSED, Reason
 from acc.state.render import render
-from acc.step.step import Step
+from acc.step.result import Step
 
 _LOG = logging.getLogger(__name__)
 

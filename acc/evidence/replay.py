@@ -39,8 +39,8 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.reading import claim_digest
-from acc.step.step import Memory, Step
-from acc.step.stepping import stepping
+from acc.step.result import Step
+from acc.step.step import Memory, stepping
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 

@@ -40,7 +40,7 @@ from acc.journal.names import key_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.render import render
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.turn.observations import Channel
 
 State = CompressedCognitiveState

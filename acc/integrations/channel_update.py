@@ -31,7 +31,7 @@ from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.policy import Policy
 from acc.state.tail import Message
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.turn.turn import Turn
 
 State = CompressedCognitiveState

@@ -30,7 +30,7 @@ from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.journal import ThreadKey
 from acc.journal.boards import Origin
 from acc.journal.opened import is_url
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 

@@ -28,7 +28,7 @@ from acc.logs import log_event
 from acc.state.reasons import Reason
 from acc.state.render import render
 from acc.state.tail import marked, rendered
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.text.lines import inert, inert_line
 from acc.turn.observations import THROUGH_A_CLIENT, Channel, Evidence, Observation
 from acc.turn.turn import Turn

@@ -25,8 +25,8 @@ from acc.state.proposal import Proposal, ProposedPin
 from acc.state.reading import Judge
 from acc.state.reasons import Reason
 from acc.state.tail import Message, messages_of
-from acc.step.step import Memory, Step, raise_overflow
-from acc.step.stepping import stepping
+from acc.step.result import Step, raise_overflow
+from acc.step.step import Memory, stepping
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.redact import Redact, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize

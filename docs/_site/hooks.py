@@ -30,7 +30,7 @@ API = {
     "acc.state.items": "Items",
     "acc.state.policy": "Policy, cadence, gate",
     "acc.state.reasons": "Reasons",
-    "acc.step.step": "Steps",
+    "acc.step.result": "Steps",
     "acc.models": "Models",
     "acc.compress.compressor": "Compressor",
     "acc.compress.judge": "Judge",

@@ -225,6 +225,6 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
     loaded = done.stdout.splitlines()[-1]
     assert not [
         m
-        for m in ("acc.journal", "acc.step.step", "numpy", "rich", "sqlalchemy")
+        for m in ("acc.journal", "acc.step.result", "numpy", "rich", "sqlalchemy")
         if f"'{m}'" in loaded
     ]

@@ -10,8 +10,8 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Claim, Judgement, Reading
-from acc.step.step import Memory, Step
-from acc.step.stepping import stepping
+from acc.step.result import Step
+from acc.step.step import Memory, stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -530,7 +530,7 @@ def test_a_long_text_is_read_in_overlapping_windows_and_a_quote_touches_no_cut()
 
 @pytest.mark.parametrize("who", ["tool", "document", "agent"])
 def test_of_a_very_long_text_head_and_end_are_read_and_the_step_says_so(who: str) -> None:
-    from acc.step.step import Cadence
+    from acc.state.policy import Cadence
 
     requests = {}
     for size in (400, 4_000):

@@ -12,8 +12,7 @@ from acc.state.items import Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import wire_schema
 from acc.state.slots import Slot
-from acc.step.step import Memory
-from acc.step.stepping import stepping
+from acc.step.step import Memory, stepping
 from acc.text.lines import sha256_of
 
 

@@ -122,8 +122,7 @@ def test_a_full_tail_is_committed_provisionally_and_read_again_by_the_next_worki
         raise CompressionError("down", outcome="unreachable")
 
     from acc.driving import perform
-    from acc.step.step import Memory
-    from acc.step.stepping import stepping
+    from acc.step.step import Memory, stepping
 
     policy = Policy(cadence=Cadence(compress_over=100, tail_bound=200))
     fallback = Scripted({"facts": [{"text": "a: 1", "refs": ["u1"]}]})

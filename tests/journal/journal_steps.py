@@ -11,8 +11,7 @@ from acc.driving import perform
 from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
 from acc.state.policy import Cadence, Policy
 from acc.state.tail import messages_of
-from acc.step.step import Memory
-from acc.step.stepping import stepping
+from acc.step.step import Memory, stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -16,7 +16,7 @@ from acc.schema.pages import field_rows, own_slots, page, slot_rows
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import wire_schema
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.turn.turn import Turn
 from acc_schemas.examples.telling import refused, steps, tell
 

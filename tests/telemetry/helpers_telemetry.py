@@ -20,8 +20,8 @@ from acc.driving import aperform, perform
 from acc.gate import Verdict
 from acc.journal.names import ThreadKey
 from acc.state.policy import Cadence, Policy
-from acc.step.step import Memory, Step
-from acc.step.stepping import stepping
+from acc.step.result import Step
+from acc.step.step import Memory, stepping
 from acc.telemetry import OpenTelemetry
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn

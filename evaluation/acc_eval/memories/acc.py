@@ -26,8 +26,7 @@ from acc.state.policy import Cadence, Gate, Lifting, Policy, Style
 from acc.state.proposal import Mode
 from acc.state.render import render, shown
 from acc.state.tail import Message, labelled, messages_of, recalled
-from acc.step.step import Memory
-from acc.step.stepping import stepping
+from acc.step.step import Memory, stepping
 from acc.step.update import KEYLESS, WITH_A_MODEL, Options, memory_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel

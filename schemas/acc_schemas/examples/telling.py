@@ -11,7 +11,7 @@ from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
-from acc.step.step import Step
+from acc.step.result import Step
 from acc.step.update import update_state
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn

@@ -16,8 +16,8 @@ from acc.state.policy import Cadence, Policy
 from acc.state.reading import Reading
 from acc.state.reasons import Reason
 from acc.state.tail import Message, messages_of
-from acc.step.step import Memory, Step
-from acc.step.stepping import stepping
+from acc.step.result import Step
+from acc.step.step import Memory, stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn, normalize
 
