@@ -24,7 +24,7 @@ from acc.errors import InputError, StoreError
 from acc.evidence.base import plain
 from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence
-from acc.evidence.policies import Age, Capacity, Period
+from acc.evidence.policies import Age, Capacity, History, Period
 from acc.evidence.retention import PrunePlan
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
@@ -32,8 +32,8 @@ from acc.text.lines import count
 
 Kind = Literal["documents", "messages"]
 
-_POLICIES: Mapping[str, type[Period | Capacity]] = {
-    "period": Period, "capacity": Capacity,
+_POLICIES: Mapping[str, type[Period | History | Capacity]] = {
+    "period": Period, "history": History, "capacity": Capacity,
 }  # fmt: skip
 """The policies whose numbers are fields; age and idle take days."""
 
@@ -98,15 +98,16 @@ def _holder(evidence: Evidence, ref: str) -> ThreadKey | None:
 
 
 def prune(
-    policy: Annotated[str, option("POLICY", "What to delete: period (rarely recalled lately), "
-        "capacity,limit=N (the least recalled beyond N), age,days=N, or idle,days=N (whole threads). Numbers follow, "
-        "as in period,period=200,alpha=0; also kind=messages instead of documents.")],
+    policy: Annotated[str, option("POLICY", "What to delete: period (rarely recalled lately), history (recalled "
+        "often and not useful), capacity,limit=N (the least useful beyond N), age,days=N, or idle,days=N (whole "
+        "threads). Numbers follow, as in period,period=200,alpha=0 or history,n=5,beta=0.5; also kind=messages "
+        "instead of documents.")],
     memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     scope: terminal.FilterOption = None,
     yes: terminal.YesOption = False,
     json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
-    """Delete evidence that is rarely read, or old.
+    """Delete evidence that is rarely read or not useful.
 
     Prints the plan and asks before it deletes. What a state cites, or acc hold protects, stays.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,10 +12,10 @@ from acc.errors import AccError, InputError
 from acc.evidence.base import groups_of
 from acc.evidence.erasure import Erasure, ErasurePlan, Receipt
 from acc.evidence.files import Files
-from acc.evidence.retention import Retention
+from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
-from acc.journal import Hold, Journal, ThreadKey
-from acc.journal.names import Key, is_home, key_of
+from acc.journal import Feedback, Hold, Journal, ThreadKey
+from acc.journal.names import MAIN, Key, is_home, key_of
 
 AROUND = 120
 """Characters that are shown on either side of the first word."""
@@ -79,7 +80,7 @@ class Reindexed:
 
 
 class Evidence(Files, Retention):
-    """Erasure, holds, search and health of a memory; files and retention are its bases.
+    """Erasure, holds, feedback, search and health of a memory; files and retention are its bases.
 
     It works while agents run. Its methods block; beside an event loop: ``await memory.beside(evidence.erase, target)``.
 
@@ -135,6 +136,28 @@ class Evidence(Files, Retention):
         """Return the holds of a scope."""
         keys = set(self.threads(**scope))
         return tuple(hold for hold in self.journal.held() if hold.thread in keys)
+
+    def feedback(self, turn: int, utility: float, *, thread: Key, branch: str = MAIN) -> int:
+        """Keep how useful the evidence was that a turn admitted; return for how many pieces of it this counts.
+
+        Args:
+            turn: The turn's number.
+            utility: Any finite number; higher is better.
+            thread: The thread.
+            branch: Its branch.
+
+        Raises:
+            InputError: There is no such turn, or the utility is no finite number.
+        """
+        key = key_of(thread)
+        if not math.isfinite(utility):
+            what = f"a utility is a finite number, not {utility!r}"
+            raise InputError(what, where="feedback", hint="such as 0 to 1")
+        commits = (each for each in self.journal.commits(key, branch) if each.turn == turn)
+        if not (found := [each for each in commits if each.span[1]]):
+            raise _missing(f"turn {turn}", key)
+        self.journal.rate(key, Feedback(branch, turn, float(utility)))
+        return len({ref for each in found for ref in admitted_in(each.record)})
 
     def search(
         self, words: str, *, thread: Key | None = None, limit: int = 20, **scope: str | None

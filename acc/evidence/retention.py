@@ -189,10 +189,16 @@ def usages(
     )
     turns = sorted(found, key=lambda each: each[:3])
     taken = {(branch, commit.version): n for n, (*_, branch, commit) in enumerate(turns)}
-    retrieved = defaultdict[str, list[int]](list)
-    for number, (*_, commit) in enumerate(turns, 1):
-        for ref in admitted_in(commit.record):
+    retrieved, utilities = defaultdict[str, list[int]](list), defaultdict[str, list[float]](list)
+    admitted: dict[tuple[str, str, int], frozenset[str]] = {}
+    for number, (_, reader, _, branch, commit) in enumerate(turns, 1):
+        refs = admitted[reader, branch, commit.turn] = admitted_in(commit.record)
+        for ref in refs:
             retrieved[ref].append(number)
+    for each in readers:
+        for said in journal.feedback(each):
+            for ref in admitted.get((str(each), said.branch, said.turn), ()):
+                utilities[ref].append(said.utility)
 
     def usage(place: int, group: Group) -> RecordUse:
         first = group.rows[0]
@@ -200,8 +206,9 @@ def usages(
         if added is None or is_ingested(first.message.ref):
             added = bisect_right(turns, first.message.at, key=lambda turn: turn[0])
         times = sorted({time for ref in group.refs for time in retrieved[ref]})
+        rated = [utility for ref in group.refs for utility in utilities[ref]]
         age = age_of(first.message.at, now)
-        return RecordUse(str(place), added, times, place, age)
+        return RecordUse(str(place), added, times, rated, place, age)
 
     return [usage(*each) for each in enumerate(groups)], len(turns)
 

@@ -1,7 +1,7 @@
 """The journal: threads, turns, commits and heads in one transactional database."""
 
 from acc.journal.journal import Journal, Latest
-from acc.journal.keeping import Hold, Tombstone
+from acc.journal.keeping import Feedback, Hold, Tombstone
 from acc.journal.names import (
     Appended,
     Damage,
@@ -17,6 +17,7 @@ __all__ = [
     "Appended",
     "Damage",
     "Entry",
+    "Feedback",
     "Head",
     "Hold",
     "Journal",

@@ -1,7 +1,7 @@
 """Export and import of a thread as JSON lines, which `jq` and another memory read.
 
 The first line names format and thread. Each further line is a ``row``: policy, branch, turn, message, commit, head,
-tombstone, hold.
+tombstone, hold, feedback.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from acc.journal.database import damaged
 from acc.journal.listing import PAGE, Listing
 from acc.journal.names import MAIN, Head, Key, Place, ThreadKey, key_of
 from acc.journal.tables import (
+    FEEDBACK,
     FORMAT_NUMBER,
     HEADS,
     HOLDS,
@@ -37,7 +38,7 @@ _DAMAGED = (
 _OF_BRANCH: dict[str, Table] = {
     "turn": TURNS, "message": MESSAGES, "tombstone": TOMBSTONES, "head": HEADS,
 }  # fmt: skip
-_OF_THREAD: dict[str, Table] = {"hold": HOLDS}
+_OF_THREAD: dict[str, Table] = {"hold": HOLDS, "feedback": FEEDBACK}
 _IDS = ("id", "branch_id", "thread_id")
 """Columns that the database numbers."""
 

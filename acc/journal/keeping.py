@@ -1,4 +1,4 @@
-"""What stands beside the steps: holds, keys, copies, indexes, tombstones."""
+"""What stands beside the steps: holds, feedback, keys, copies, indexes, tombstones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acc.errors import AuditError, InputError
 from acc.journal.listing import Listing
 from acc.journal.names import Key, Place, ThreadKey, key_of
 from acc.journal.opened import reads, writes
-from acc.journal.tables import COPIES, HOLDS, INDEXES, KEYS, NAMES, THREADS, TOMBSTONES
+from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, KEYS, NAMES, THREADS, TOMBSTONES
 from acc.turn.observations import storable
 
 
@@ -35,6 +35,15 @@ class Hold:
     at: str
 
 
+@dataclass(frozen=True)
+class Feedback:
+    """How useful the evidence was that a turn admitted."""
+
+    branch: str
+    turn: int
+    utility: float
+
+
 class Tombstone(NamedTuple):
     """A message that an erasure blanked: its ref, and the id of the chat message that it came from."""
 
@@ -51,7 +60,7 @@ _ERASED = text(
 
 
 class Keeping(Listing):
-    """Hold, note."""
+    """Hold, rate, note."""
 
     @writes
     def hold(self, thread: Key, ref: str = "", *, reason: str) -> Hold:
@@ -84,6 +93,26 @@ class Keeping(Listing):
         named = select(*NAMES, HOLDS.c.ref, HOLDS.c.reason, HOLDS.c.at)
         rows = self._execute(named.join_from(HOLDS, THREADS).order_by(HOLDS.c.id))
         return tuple(Hold(ThreadKey(*row[:4]), *row[4:]) for row in rows)
+
+    @writes
+    def rate(self, thread: Key, given: Feedback) -> None:
+        """Keep how useful evidence was.
+
+        Raises:
+            StateError: There is no such thread.
+        """
+        row = {**vars(given), "thread_id": self._found(thread).thread_id, "at": self._now()}
+        self._execute(FEEDBACK.insert(), row)
+
+    @reads
+    def feedback(self, thread: Key) -> tuple[Feedback, ...]:
+        """Return what was said of a thread's evidence, in order."""
+        place = self._find(thread)
+        if place is None:
+            return ()
+        own = select(FEEDBACK).where(FEEDBACK.c.thread_id == place.thread_id)
+        rows = self._execute(own.order_by(FEEDBACK.c.id))
+        return tuple(Feedback(r.branch, r.turn, r.utility) for r in rows)
 
     def key(self, name: str) -> bytes:
         """Return 32 random bytes that are the memory's own, made on first use; empty if nothing may be written.

@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -140,6 +141,12 @@ HOLDS = Table(
 )  # fmt: skip
 """What no deletion may touch: a message, or with an empty ref the whole thread."""
 
+FEEDBACK = Table(
+    "feedback", METADATA, _id(), _of("thread_id", "threads"), *_text("branch"), *_number("turn"),
+    Column("utility", Double, nullable=False), *_text("at"),
+)  # fmt: skip
+"""How useful the evidence was that a turn admitted."""
+
 COPIES = Table("copies", METADATA, _id(), *_text("path", "what", "at"))
 """Files to which the journal or a part of it was copied. An erasure names them."""
 
@@ -152,7 +159,7 @@ INDEXES = Table("indexes", METADATA, Column("place", Text, primary_key=True))
 FORMAT_NUMBER = 1
 """The format that this version writes."""
 
-OF_A_THREAD = (HOLDS,)
+OF_A_THREAD = (HOLDS, FEEDBACK)
 """The tables whose rows belong to one thread."""
 
 OF_A_BRANCH = (HEADS, TURNS, MESSAGES, COMMITS, TOMBSTONES)

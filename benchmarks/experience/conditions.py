@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from acc.evidence.policies import Period
+from acc.evidence.policies import Capacity, Deletion, History, Period, RecordUse
 
 from .addition import Addition, Evaluator, Judgement, PolicyName
 from .code_family import CodeFamily
 from .driving_family import DrivingFamily
 from .packet_family import PacketFamily
-from .policies import Capacity, Deletion, History, RatedUse
 from .presets import PRESETS, is_due
 from .tasks import Family, Task
 
@@ -117,7 +116,7 @@ def _union(one: Deletion, other: Deletion) -> Deletion:
 def _intersection(one: Deletion, other: Deletion) -> Deletion:
     """What both delete: the product that the paper prints."""
 
-    def deletes(usages: Sequence[RatedUse], t: int) -> Doomed:
+    def deletes(usages: Sequence[RecordUse], t: int) -> Doomed:
         first, second = one(usages, t), other(usages, t)
         return {key: first[key] for key in first if key in second}
 
@@ -128,7 +127,7 @@ def _bounded(period: Period, capacity: Capacity) -> Deletion:
     """The paper's section 6.2: periodical deletion, then the least useful beyond the limit."""
     first = _when_due(period)
 
-    def deletes(usages: Sequence[RatedUse], t: int) -> Doomed:
+    def deletes(usages: Sequence[RecordUse], t: int) -> Doomed:
         gone = first(usages, t)
         left = [usage for usage in usages if usage.key not in gone]
         return {**gone, **capacity(left, t)}

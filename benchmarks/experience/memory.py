@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from acc.evidence.policies import Deletion, RecordUse
+
 from .addition import Addition, Judgement
-from .policies import Deletion, RatedUse
 from .vectors import Likeness, Rows, Vectoriser, cosine, lexical, texts_alike
 
 
@@ -146,14 +147,14 @@ class ExperienceMemory:
         """Add an experience that nobody judges, such as an expert's; return its ref."""
         return self._keep(task, execution, judgement)
 
-    def usages(self) -> list[RatedUse]:
+    def usages(self) -> list[RecordUse]:
         """Return the usage of each experience. Until it was shown, its own utility counts."""
         return [self._usage(ref, use) for ref, use in self._uses.items()]
 
-    def _usage(self, ref: str, use: _Use) -> RatedUse:
+    def _usage(self, ref: str, use: _Use) -> RecordUse:
         prior = self._known[ref].judgement.utility
         utilities = use.utilities or ([] if prior is None else [prior])
-        return RatedUse(ref, use.added, use.retrieved, use.order, utilities=utilities)
+        return RecordUse(ref, use.added, use.retrieved, utilities, use.order)
 
     def _alike(self, execution: str, shown: Sequence[Demonstration]) -> tuple[float, float]:
         if not shown:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from acc.evidence.policies import Period
-
-from .policies import History
+from acc.evidence.policies import History, Period
 
 Evaluator = Literal["coarse", "strict"]
 

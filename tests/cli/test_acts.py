@@ -168,9 +168,9 @@ def test_documents_are_ingested_found_and_pruned(
     ("policy", "hint"),
     [
         ("period,period=x", "give a number: period=N"),
-        ("period,beta=1", "period,alpha=N"),
+        ("history,alpha=1", "history,beta=N"),
         ("idle", "idle,days=N"),
-        ("nothing", "choose period, capacity, age, idle"),
+        ("nothing", "choose period, history, capacity, age, idle"),
     ],
 )
 def test_a_prune_by_no_policy_is_refused_and_says_which_there_are(
@@ -179,7 +179,7 @@ def test_a_prune_by_no_policy_is_refused_and_says_which_there_are(
     assert hint in failing(capsys, "prune", "--policy", policy, "--yes", "--memory", folder)
 
 
-@pytest.mark.parametrize("policy", ["period", "capacity,limit=3", "age,days=3,kind=messages"])  # fmt: skip
+@pytest.mark.parametrize("policy", ["period", "history,n=3,beta=0.5", "age,days=3,kind=messages"])  # fmt: skip
 def test_each_policy_makes_a_plan(policy: str, folder: Path, capsys: Capsys) -> None:
     assert run(["prune", "--policy", policy, "--memory", str(folder)]) == 1
     out, error = capsys.readouterr()

@@ -8,12 +8,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from acc.errors import ConfigurationError
+from acc.evidence.policies import RecordUse
 from benchmarks.experience.__main__ import main
 from benchmarks.experience.conditions import FAMILIES, Condition, deletion_of
 from benchmarks.experience.orderings import Ordering
 from benchmarks.experience.paper_figures import ADDITION, DELETION
-from benchmarks.experience.policies import Capacity, History, RatedUse
 from benchmarks.experience.presets import PRESETS
 from benchmarks.experience.running import Scale, Trace, run
 from benchmarks.experience.shift import in_clusters
@@ -94,20 +93,10 @@ def test_a_shift_reorders_and_loses_nothing() -> None:
 def test_policies_are_the_papers(name: str) -> None:
     """What was never of use goes by history, under either evaluator's own scale of utility."""
     for evaluator, bad in (("coarse", 0.0), ("strict", -50.0)):
-        usage = RatedUse("k", 0, range(1, 8), utilities=[bad] * 7)
+        usage = RecordUse("k", 0, range(1, 8), [bad] * 7)
         history = deletion_of(Condition(name, evaluator, "history"))  # type: ignore[arg-type]
         assert set(history([usage], 10)) == {"k"}
     assert not deletion_of(Condition(name, "strict"))([usage], 10)
-
-
-def test_the_formulas_that_rest_on_utilities() -> None:
-    worth = {"bad": [0, 0, 1], "good": [1, 1, 1], "few": [0, 0]}
-    rated = [RatedUse(key, 0, utilities=each) for key, each in worth.items()]
-    assert set(History(2, 0.4)(rated, 10)) == {"bad"}
-    assert set(Capacity(1)(rated, 1)) == {"bad", "few"}
-    for wrong in (lambda: History(-1), lambda: Capacity(-1)):
-        with pytest.raises(ConfigurationError):
-            wrong()
 
 
 def test_every_figure_of_the_paper_has_its_run() -> None:

@@ -1,4 +1,4 @@
-"""Retention: the paper's policies on the journal, protection, holds, threads that expire."""
+"""Retention: the paper's policies on the journal, protection, holds, ratings, threads that expire."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from acc.evidence.base import plain
 from acc.evidence.policies import (
     Age,
     Capacity,
+    Combined,
+    History,
     Period,
     RecordUse,
 )
@@ -39,8 +41,8 @@ class Clock:
         return 0.0
 
 
-def _usage(key: str, times: Any = (), added: int = 0) -> RecordUse:
-    return RecordUse(key, added, times)
+def _usage(key: str, times: Any = (), worth: Any = (), added: int = 0, order: int = 0) -> RecordUse:
+    return RecordUse(key, added, times, worth, order)
 
 
 def test_the_formulas_of_the_paper() -> None:
@@ -53,8 +55,22 @@ def test_the_formulas_of_the_paper() -> None:
     assert set(Period(10, 0)(usages, 10)) == {"never"}
     assert set(Period(10, 1)(usages, 10)) == {"never", "once"}
     assert Period(11, 0)(usages, 10) == {}
-    assert list(Capacity(1)(usages, 10)) == ["never", "new", "once"]
-    for wrong in (lambda: Period(0), lambda: Capacity(-1)):
+    rated = [
+        _usage("bad", worth=[0, 0, 1]),
+        _usage("good", worth=[1, 1, 1]),
+        _usage("few", worth=[0, 0]),
+    ]
+    assert set(History(2, 0.4)(rated, 10)) == {"bad"}
+    both = [
+        _usage("bad unused", [1], [0] * 6),
+        _usage("bad used", [11], [0] * 6),
+        _usage("unused", [1]),
+    ]
+    pair = Period(10, 0), History(5, 0.5)
+    assert set(Combined(*pair)(both, 15)) == {"bad unused", "bad used", "unused"}
+    assert set(Combined(*pair, "intersection")(both, 15)) == {"bad unused"}
+    assert set(Capacity(1)(rated, 1)) == {"bad", "few"}
+    for wrong in (lambda: Period(0), lambda: History(-1), lambda: Capacity(-1)):
         with pytest.raises(ConfigurationError):
             wrong()
 
@@ -74,6 +90,22 @@ def test_documents_that_nobody_needs_are_pruned(tmp_path: Path) -> None:
         assert memory.journal.verify([memory.policy]).is_clean
         assert plain(plan)["judged"] == 2
         assert "act" not in plain(plan)
+
+
+def test_ratings_count_for_what_a_turn_admitted(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        evidence = evidence_of(memory)
+        done = evidence.ingest_text("a", POLICY)
+        talk(memory, "Hello there.", QUESTION)
+        for utility in (0.0, 0.2, 0):
+            assert evidence.feedback(2, utility, thread="t") == 1
+        (doom,) = (
+            evidence.plan_prune(History(2, 0.5)).doomed + evidence.plan_prune(History(2, 0.5)).kept
+        )
+        assert doom.ref == done.ref
+        for wrong in ((99, 1.0), (1, float("nan"))):
+            with pytest.raises(InputError):
+                evidence.feedback(*wrong, thread="t")
 
 
 def test_messages_go_only_if_nothing_needs_them(tmp_path: Path) -> None:
