@@ -33,7 +33,7 @@ from acc.integrations.messages import as_messages, healed, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import carried, viewed, with_evidence
 from acc.integrations.reviews import reviewed
-from acc.integrations.stepping import tell, traced
+from acc.integrations.stepping import tell
 from acc.integrations.tailing import absent, is_said, places
 from acc.journal import ThreadKey
 from acc.journal.names import key_of
@@ -115,13 +115,10 @@ class AgentMemory(Looking):
         """Take what is new. Before a hand-over, compress what waits, too."""
         memory, thread, state = self.controller, looked.thread, looked.state
         shared = self._shared(looked.given.config, thread)
+        if looked.new and shared is not None:
+            return (yield from shared.stepping(state, looked.turn, force=force))
         if looked.new:
-            doing = (
-                shared.stepping(state, looked.turn, force=force)
-                if shared is not None
-                else stepped(memory, state, looked.turn, thread=thread, force=force)
-            )
-            return (yield from traced(memory, doing, looked))
+            return (yield from stepped(memory, state, looked.turn, thread=thread, force=force))
         if not force or state is None:
             return None
         if shared is not None:

@@ -1,4 +1,4 @@
-"""How an agent in a graph reaches its memory: opened by name, with a board beside it, as a run in traces and streams.
+"""How an agent in a graph reaches its memory: opened by name, with a board beside it, told in the graph's stream.
 
 The agents of a conversation share the rules that somebody said to all of them (`acc.board.board.Board`):
 `MemoryMiddleware(memory, share="rules", to="all")`. The board belongs to the conversation at the top: its tenant, user
@@ -12,20 +12,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from langchain_core.runnables import RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.config import get_stream_writer
-from langgraph.constants import TAG_NOSTREAM
 
 from acc.board.board import Board, SharedStep
 from acc.board.memory import BoardMemory
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.driving import Doing, perform
+from acc.driving import Doing
 from acc.errors import ConfigurationError
 from acc.folders import expanded
-from acc.integrations.channel_update import Looked
 from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.journal import ThreadKey
 from acc.journal.boards import Origin
@@ -35,10 +31,6 @@ from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 Controller = MemoryController[Any] | AsyncMemoryController[Any]
-
-RUN = "acc_memory"
-"""Name of the run of a step in traces, and its ``lc_source``."""
-
 
 _OPEN: dict[tuple[Path | str, str], MemoryController[Any]] = {}
 _GUARD = threading.Lock()
@@ -62,40 +54,6 @@ def opened(memory: Controller | str, folder: str | Path | None) -> Controller:
             model = None if memory == "keyless" else memory
             held = _OPEN[where, memory] = MemoryController.open(where, model=model)
         return held
-
-
-def traced(memory: Controller, doing: Doing[Step[Any]], looked: Looked) -> Doing[Step[Any]]:
-    """Take a step as a run `RUN`, if somebody traces or streams.
-
-    A compressor's calls are its children. The graph's stream does not show their tokens.
-    """
-    whole = ensure_config(looked.given.config)
-    callbacks = whole.get("callbacks")
-    if not getattr(callbacks, "handlers", callbacks):
-        return (yield from doing)
-    about = {**whole.get("metadata", {}), "lc_source": RUN}
-    about.setdefault("thread_id", looked.thread.thread)
-    given = merge_configs(whole, {"tags": [TAG_NOSTREAM], "metadata": about})
-    return (yield _Traced(memory, doing, looked.turn, given))  # type: ignore[no-any-return]
-
-
-class _Traced(NamedTuple):
-    memory: Any
-    doing: Doing[Step[Any]]
-    turn: Turn
-    config: RunnableConfig
-
-    def complete(self) -> Any:
-        return self._run().invoke(self.turn, self.config)
-
-    async def acomplete(self) -> Any:
-        return await self._run().ainvoke(self.turn, self.config)
-
-    def _run(self) -> RunnableLambda[Turn, Any]:
-        async def awaited(_: Turn) -> Any:
-            return await self.memory.carried_out(self.doing)
-
-        return RunnableLambda(lambda _: perform(self.doing), awaited, name=RUN)
 
 
 def tell(step: Step[Any]) -> None:
