@@ -180,7 +180,7 @@ class _Common(Generic[C]):
         batch: Batch = yield Io(lambda: batch_of(journal, key, state, after))
         board: State = yield Io(lambda: desk.state_of(desk.latest()))
         heard = yield from listening(who, self._listener, self.board, batch, board)
-        told = yield from tell(self.board, desk, step, batch, heard, to)
+        told = yield from tell(desk, step, batch, heard, to)
         self._told_upto.pop((key, state.branch), None)
         self._told_upto[(key, state.branch)] = after if heard.failure else state.version
         while len(self._told_upto) > MOST_THREADS:

@@ -76,7 +76,7 @@ def tell(step: Step[Any]) -> None:
 
 Share = Literal["rules"] | Board
 """``"rules"`` shares the rules that somebody said to all agents: the operator's, and the user's where ``to="all"`` says
-so. A `Board` of your own has its name, filter and bound (`acc.board.board.Board`)."""
+so. A `Board` of your own has its name, user and bound (`acc.board.board.Board`)."""
 
 To = Literal["", "all"] | Callable[[Config], str]
 """Whom the user speaks to: ``"all"`` who read the board, or what a function says of a run's configuration."""

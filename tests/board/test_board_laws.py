@@ -152,12 +152,12 @@ def _killed(where: str) -> Any:
 )  # fmt: skip
 def test_what_was_said_to_all_stands_once_and_for_all(asked: list[Any]) -> None:
     """No order of agents and of deaths loses or doubles a rule."""
-    board = Board("b", allow=lambda each: each.text in OPEN)
+    board = Board("b")
     with tempfile.TemporaryDirectory() as folder, _opened(folder) as memory:
         shared = BoardMemory(memory, board)
         for key, text, where in asked:
             with _killed(where) if where else nullcontext(), suppress(Killed):
-                shared.step(None, said(("user", text)), thread=key)
+                shared.step(None, said(("operator", text)), thread=key)
             shared = BoardMemory(memory, board) if where else shared
         expected = sorted(
             {m.message.text for key in AGENTS for m in memory.journal.messages(key)}
