@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar, get_args
 
 from acc.board.board import Board, BoardOverflow, SharedStep, State, To, both
+from acc.board.delivery import doubled, tell
 from acc.board.listening import Listener, listening
-from acc.board.telling import doubled, tell
 from acc.board.writing import Batch, Desk, Known, batch_of, begin_of_turn
 from acc.controller.acts import retire
 from acc.controller.controller import AsyncMemoryController, MemoryController
@@ -21,6 +21,8 @@ from acc.journal.names import Key, key_of
 from acc.state.tail import marked
 from acc.step.step import Step
 from acc.turn.turn import Turn
+
+Controller = MemoryController[Any] | AsyncMemoryController[Any]
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
 T = TypeVar("T")

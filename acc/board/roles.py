@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acc.board.board import Board, To
-from acc.board.memory import AsyncBoardMemory, BoardMemory
+from acc.board.memory import AsyncBoardMemory, BoardMemory, Controller
 from acc.compress.compressor import ModelCompressor
-from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, InputError, check_types
 from acc.journal import ThreadKey
 from acc.journal.boards import AGENT
@@ -28,8 +28,6 @@ from acc.turn.turn import Turn
 
 _AS_ROLE = "You are maintaining the memory of an agent working as {0.name} in a multi-agent conversation. {0.text}"
 """What a model is told beside its instructions: the first words of the paper's Figure 2, and the role."""
-
-Controller = MemoryController[Any] | AsyncMemoryController[Any]
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from helpers_board import (
 )
 
 from acc.board.board import HEADING, OWN_HEADING, Board, BoardOverflow
+from acc.board.delivery import SAID_TO_ALL
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.telling import SAID_TO_ALL
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey

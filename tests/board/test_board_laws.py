@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.board.board import Board, BoardOverflow
+from acc.board.delivery import SAID_TO_ALL
 from acc.board.listening import Heard, Marked
 from acc.board.memory import BoardMemory
-from acc.board.telling import SAID_TO_ALL
 from acc.controller.controller import MemoryController
 from acc.journal import Journal, ThreadKey
 from acc.state.items import Pinned
