@@ -27,7 +27,6 @@ from acc.driving import Doing, Io, perform
 from acc.errors import AccError, ConfigurationError, ConflictError
 from acc.gate import Verdict
 from acc.integrations.channel_update import ChannelValues, Looked, Passed
-from acc.integrations.graph_channels import MESSAGES, NOTES, STATE
 from acc.integrations.history import arrivals, elsewhere, taken_back
 from acc.integrations.identity import Caller, Owner, caller, calling, thread_of
 from acc.integrations.looking import Looking
@@ -162,7 +161,7 @@ class AgentMemory(Looking):
         The step took the answer along; the run does not come from it. Only the checkpointer tells an edit from the
         words of a client that uses an id again.
         """
-        config, key, last = looked.given.config, MESSAGES, looked.new[-1]
+        config, key, last = looked.given.config, self.input_messages_key, looked.new[-1]
         taken = {m.ref: m.observation for each in step.commits for m in each.given.turn}
         earlier = {m.ref: m.observation for each in step.commits for m in each.given.read}
         earlier |= {m.ref: m.observation for m in step.tail}
@@ -185,9 +184,9 @@ class AgentMemory(Looking):
             _tell(passed.step)
         stay = self.is_shadow
         update = {
-            STATE: passed.ccs(),
-            NOTES: passed.notes(stay=stay),
-            MESSAGES: passed.messages(stay=stay) or None,
+            self.state_key: passed.ccs(),
+            self.run_key: passed.notes(stay=stay),
+            self.input_messages_key: passed.messages(stay=stay) or None,
         }
         return {key: value for key, value in update.items() if value is not None}
 
@@ -218,8 +217,8 @@ class AgentMemory(Looking):
     def _reviewed(self, request: ToolCallRequest, result: Any, whose: Owner) -> Any:
         if self.voices.marks is None:
             return result
-        who = self._reviewer(whose)
-        return reviewed(request, result, self.voices.marks, who=who, kept=(STATE, NOTES))
+        who, kept = self._reviewer(whose), (self.state_key, self.run_key)
+        return reviewed(request, result, self.voices.marks, who=who, kept=kept)
 
     def _told(self, given: ChannelValues, messages: Sequence[Any]) -> tuple[str, list[BaseMessage]]:
         """Return what stands behind the role, and the messages, as the model reads them."""

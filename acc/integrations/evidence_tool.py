@@ -9,7 +9,7 @@ from langgraph.prebuilt import ToolRuntime
 
 from acc.board.memory import Controller
 from acc.errors import ConfigurationError
-from acc.integrations.graph_channels import MESSAGES, NOTES, STATE, read
+from acc.integrations.graph_channels import read
 from acc.integrations.identity import Identify, Identity, owner
 from acc.integrations.messages import as_messages
 from acc.integrations.notes import Notes, notes_key
@@ -20,6 +20,8 @@ from acc.integrations.voices import EVIDENCE_TOOL
 def evidence_tool(
     memory: Controller,
     *,
+    state_key: str = "ccs",
+    run_key: str = "ccs_run",
     identity: Identify | None = None,
     share: Share | None = None,
     most: int = 4_000,
@@ -27,12 +29,13 @@ def evidence_tool(
 ) -> BaseTool:
     """Build the tool for `ToolNode`, `create_agent` and `create_react_agent`.
 
-    It opens what the thread's own branch saw (the main branch, if the tools' node does not see the state), and what a
-    board rests on that the agent shares. Its result counts as a document, because opening evidence must not raise its
-    trust.
+    It opens what the thread's own branch saw, and what a board rests on that the agent shares. Its result counts as a
+    document, because opening evidence must not raise its trust.
 
     Args:
         memory: Either controller.
+        state_key: Channel of the state. If the tools' node does not see it, the tool reads the thread's main branch.
+        run_key: Channel of the notes, as configured on the memory's node.
         identity: As configured on the memory's node.
         share: As configured on the memory's node. Without it no ref of a board is opened.
         most: Limit of characters per call; the agent reads on with ``start``.
@@ -53,11 +56,10 @@ def evidence_tool(
         runtime: ToolRuntime[Any, Any],
         start: Annotated[int, "characters to skip; 0 at first"] = 0,
     ) -> str:
-        noted, messages = (read(runtime.state, each) or () for each in (NOTES, MESSAGES))
-        thread = owner(
-            runtime.config, identify, Notes.load(noted, key).thread, as_messages(messages)
-        ).thread
-        raw = read(runtime.state, STATE)
+        noted = read(runtime.state, run_key) or read(runtime.state, "ccs_run")
+        messages = as_messages(read(runtime.state, "messages") or ())
+        thread = owner(runtime.config, identify, Notes.load(noted, key).thread, messages).thread
+        raw = read(runtime.state, state_key)
         branch = memory.policy.schema.load(raw).branch if raw else "main"
         texts = [message.text for message in memory.journal.texts(thread, [ref], branch=branch)]
         if not texts and sharing is not None:

@@ -1,14 +1,15 @@
 """The channels of the memory's nodes, which the nodes declare to LangGraph themselves.
 
-LangGraph silently drops a write to a channel that no schema declares. So a node's hints name `NodeChannels`:
-`StateGraph.add_node` reads them and adds missing channels as private ones, which callers cannot write.
+LangGraph silently drops a write to a channel that no schema declares. Each node therefore carries its input schema:
+`StateGraph.add_node` reads it and adds missing channels as private ones, which callers cannot write.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType, new_class
 from typing import Annotated, Any, Self
 
 from langchain_core.messages import AnyMessage
@@ -20,9 +21,6 @@ from acc.errors import StateError
 from acc.journal import ThreadKey
 from acc.state.model import OWNER
 from acc.text.lines import canonical_json
-
-MESSAGES, STATE, NOTES = "messages", "ccs", "ccs_run"
-"""Channels of the messages, of the state as plain JSON, and of the memory's notes."""
 
 PACKED = "zlib"
 """Key of a state's compressed JSON in a checkpoint."""
@@ -146,12 +144,32 @@ class MemoryState(TypedDict, total=False):
     ccs_run: Annotated[dict[str, Any], OwnState]
 
 
-class NodeChannels(TypedDict, total=False):
-    """What a memory's node declares that it reads and writes."""
+def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:
+    """Declare to LangGraph that a node reads and writes channels. Those that the graph declares stay as they are.
 
-    messages: list[Any]
-    ccs: Annotated[dict[str, Any], PrivateState]
-    ccs_run: Annotated[dict[str, Any], OwnState]
+    ``paths``: names of methods ``(self, state)`` that a conditional edge calls.
+    """
+    named = {"__annotations__": dict(channels)}
+    schema = new_class(
+        "MemoryChannels", (TypedDict,), {"total": False}, lambda ns: ns.update(named)
+    )
+
+    def called(node: Any, state: Any, config: Any = None) -> Any:
+        return type(node).__call__(node, state, config)
+
+    _bind(node, "__call__", called, schema)
+    for name in paths:
+
+        def chosen(node: Any, state: Any, *, name: str = name) -> Any:
+            return getattr(type(node), name)(node, state)
+
+        _bind(node, name, chosen, schema)
+
+
+def _bind(node: Any, name: str, method: Callable[..., Any], schema: Any) -> None:
+    method.__annotations__ = {"state": schema}
+    # LangGraph reads the hints of the bound method, and each instance has its own channel names.
+    node.__dict__[name] = MethodType(method, node)
 
 
 def read(state: Any, channel: str) -> Any:

@@ -253,8 +253,9 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
         Raises:
             ConfigurationError: ``controller`` is not a memory.
         """
-        super().__init__(controller, identity=identity, channels=channels, resume=True)
-        self.resuming = replace(self.resuming, is_in_channels=False)
+        super().__init__(
+            controller, identity=identity, channels=channels, resume=True, state_key=""
+        )
 
     def invoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any

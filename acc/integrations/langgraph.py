@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from langchain_core.messages import BaseMessage, RemoveMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -24,8 +24,14 @@ from acc.driving import Doing
 from acc.errors import AccError, ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.channel_update import ChannelValues, Looked, Passed
-from acc.integrations.graph_channels import MESSAGES, NOTES, STATE, NodeChannels, Unread, read
 from acc.integrations.graph_channels import MemoryState as MemoryState
+from acc.integrations.graph_channels import (
+    OwnState,
+    PrivateState,
+    Unread,
+    declare,
+    read,
+)
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
 from acc.integrations.speaking import AgentSettings
@@ -55,7 +61,10 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         self,
         controller: Controller,
         *,
+        input_messages_key: str = "messages",
         output_messages_key: str | None = None,
+        state_key: str = "ccs",
+        run_key: str = "ccs_run",
         name: str = "memory",
         role: str = "",
         force: bool = False,
@@ -65,8 +74,11 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 
         Args:
             controller: The memory. A graph that also runs with ``invoke`` needs the synchronous one.
+            input_messages_key: Channel of the messages, with LangGraph's reducer.
             output_messages_key: Channel for the prompt: ``llm_input_messages`` in a ``pre_model_hook``. None writes
                 none.
+            state_key: Channel of the state, as plain JSON.
+            run_key: Private channel of the memory's notes.
             name: Name in traces.
             role: The agent's role, in that prompt.
             force: Compress at each pass, whatever the size: before a `Send`, a hand-over, a planning node.
@@ -75,14 +87,30 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         Raises:
             ConfigurationError: The settings contradict each other.
         """
-        super().__init__(controller, **settings)
+        super().__init__(
+            controller, state_key=state_key, run_key=run_key, messages_key=input_messages_key,
+            **settings,
+        )  # fmt: skip
         self.name = name
         self.role = role
         self.force = force
         self.output_messages_key = output_messages_key
+        keys = [input_messages_key, output_messages_key, state_key, run_key]
+        if len(set(keys)) < len(keys):
+            raise ConfigurationError(
+                f"one channel for two things: {', '.join(map(str, keys))}",
+                where=f"node {name!r}",
+                hint="give each channel a name of its own",
+            )
+        channels: dict[str, Any] = {
+            state_key: Annotated[dict[str, Any], PrivateState],
+            run_key: Annotated[dict[str, Any], OwnState],
+        }
+        messages = {key: list[Any] for key in (input_messages_key, output_messages_key) if key}
+        declare(self, {**messages, **channels}, paths=["due"])
         self.is_read = output_messages_key is not None
 
-    def __call__(self, state: NodeChannels, config: RunnableConfig | None = None) -> Any:
+    def __call__(self, state: Any, config: RunnableConfig | None = None) -> Any:
         """Like `invoke`; LangGraph reads the node's channels from this method's hints."""
         return self.invoke(state, config)
 
@@ -104,7 +132,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         passed = await self._awaited(self._passing(given, force=self.force))
         return await self.controller.beside(self._left, input, given, passed)
 
-    def due(self, state: NodeChannels) -> bool:
+    def due(self, state: Any) -> bool:
         """Return whether a pass is due in a loop of tool calls: whether what waits is over the memory's limit.
 
         Without it the messages wait in their channel, and the next pass takes them.
@@ -157,40 +185,39 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         Raises:
             StateError: The value is not a state, or it was edited.
         """
-        return self._loaded(read(state, STATE))
+        return self._loaded(read(state, self.state_key))
 
     def keeping(self, state: Any, config: RunnableConfig) -> Doing[Looked]:
         """Keep what is new in the channels without a commit."""
         return self._keeping(partial(self._looking, self._of(state, config)))
 
     def _of(self, state: Any, config: RunnableConfig) -> ChannelValues:
-        if isinstance(read(state, STATE), Unread) and not self.is_read:
+        if isinstance(read(state, self.state_key), Unread) and not self.is_read:
             raise ConfigurationError(
-                f"the model cannot read the memory: the graph's schema has no {STATE!r}",
+                f"the model cannot read the memory: the graph's schema has no {self.state_key!r}",
                 where=f"node {self.name!r}",
                 hint="declare it, StateGraph(MemoryState, input_schema=MessagesState), and have the model read "
                 "node.prompt(role)(state) in place of state['messages']",
             )
         self._messages(state)
         given = super()._of(state, config)
-        control = _control(config)
-        has_passed = _PASSED.get((id(control), given.whose.thread)) is control is not None
-        return given._replace(is_same_run=has_passed)
+        return given._replace(is_same_run=_has_passed(config, given.whose.thread))
 
     def _messages(self, state: Any) -> Sequence[Any]:
-        messages: Sequence[Any] = read(state, MESSAGES) or ()
+        messages: Sequence[Any] = read(state, self.input_messages_key) or ()
         if any(isinstance(message, RemoveMessage) for message in messages):
             raise ConfigurationError(
-                f"the channel {MESSAGES!r} has no reducer that removes messages",
+                f"the channel {self.input_messages_key!r} has no reducer that removes messages",
                 where="the graph's state schema",
                 hint="declare it as MemoryState does, messages: Annotated[list[AnyMessage], add_messages], "
                 "and begin a new thread",
             )
-        if not messages and not read(state, STATE):
+        if not messages and not read(state, self.state_key):
             raise InputError(
-                f"no user message: the channel {MESSAGES!r} is empty",
+                f"no user message: the channel {self.input_messages_key!r} is empty",
                 where=f"node {self.name!r}",
-                hint="pass the user's message in it",
+                hint="pass the user's message in it, or name the channel that has it: "
+                "MemoryNode(..., input_messages_key=...)",
             )
         return messages
 
@@ -198,7 +225,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         self, role: str, state: Mapping[str, Any], config: RunnableConfig
     ) -> list[BaseMessage]:
         """Return role, state and messages, as the model reads them; a shadow shows no state."""
-        for key in (MESSAGES, *(() if self.is_shadow else (STATE,))):
+        for key in (self.input_messages_key, *(() if self.is_shadow else (self.state_key,))):
             if read(state, key) is None:
                 raise ConfigurationError(
                     f"nothing in {key!r}, from which the prompt is made",
@@ -218,14 +245,12 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
     def _left(self, state: Any, given: ChannelValues, passed: Passed | None) -> dict[str, Any]:
         update = self._update(passed)
         if passed is not None:
-            control = _control(given.config)
-            _PASSED[id(control), passed.looked.thread] = control
-            while len(_PASSED) > MOST_RUNS:
-                _PASSED.popitem(last=False)
+            _note_passed(given.config, passed.looked.thread)
         if self.output_messages_key:
-            held = {each: read(state, each) for each in (STATE, NOTES)}
-            messages = add_messages(list(given.messages), update.get(MESSAGES, []))
-            shown = self._prompted(self.role, {**held, **update, MESSAGES: messages}, given.config)
+            key = self.input_messages_key
+            held = {each: read(state, each) for each in (self.state_key, self.run_key)}
+            messages = add_messages(list(given.messages), update.get(key, []))
+            shown = self._prompted(self.role, {**held, **update, key: messages}, given.config)
             # Not message objects: LangGraph would show the system's in the user's message stream.
             update[self.output_messages_key] = [_plain(message) for message in shown]
         return update
@@ -240,6 +265,18 @@ def _control(config: Mapping[str, Any]) -> Any:
     """Return what one run of a graph has of its own, from LangGraph's runtime; None if it has nothing."""
     runtime = (config.get("configurable") or {}).get("__pregel_runtime")
     return getattr(runtime, "control", None)
+
+
+def _has_passed(config: Mapping[str, Any], thread: ThreadKey) -> bool:
+    control = _control(config)
+    return control is not None and _PASSED.get((id(control), thread)) is control
+
+
+def _note_passed(config: Mapping[str, Any], thread: ThreadKey) -> None:
+    control = _control(config)
+    _PASSED[id(control), thread] = control
+    while len(_PASSED) > MOST_RUNS:
+        _PASSED.popitem(last=False)
 
 
 def worth_retrying(error: BaseException) -> bool:

@@ -16,7 +16,7 @@ from acc.controller.acts import withdraw
 from acc.driving import Doing, Io
 from acc.errors import StateError
 from acc.integrations.channel_update import ChannelValues, Looked
-from acc.integrations.graph_channels import MESSAGES, NOTES, STATE, read
+from acc.integrations.graph_channels import read
 from acc.integrations.history import taken_back
 from acc.integrations.identity import enclosing_nodes, owner, saver_of
 from acc.integrations.messages import as_messages, blocked_in, healed, is_summary, role_and_rest
@@ -51,8 +51,8 @@ class Looking(Speaking):
 
     def _of(self, state: Any, config: RunnableConfig) -> ChannelValues:
         """Return what a run's channels hold of its own, and whose memory it works on."""
-        messages = read(state, MESSAGES) or ()
-        raw, noted = read(state, STATE), Notes.load(read(state, NOTES), self.key)
+        messages = read(state, self.input_messages_key) or ()
+        raw, noted = read(state, self.state_key), Notes.load(read(state, self.run_key), self.key)
         whose = owner(config, self.identity, noted.thread, as_messages(messages))
         if noted.is_foreign:
             whose = whose._replace(is_own=not enclosing_nodes(config))
@@ -137,7 +137,7 @@ class Looking(Speaking):
             refs = absent(state.unread, places(looked.reads, state.unread))
             texts = journal.texts(looked.thread, refs, branch=state.branch)
             names = {message.observation.message for message in texts}
-            back = taken_back(looked.given.config, MESSAGES, names)
+            back = taken_back(looked.given.config, self.input_messages_key, names)
             found["taken back"] = [m.ref for m in texts if m.observation.message in back]
         return {reason: refs for reason, refs in found.items() if refs}
 

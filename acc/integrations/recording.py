@@ -16,7 +16,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
 from acc.errors import ConflictError, StoreError
-from acc.integrations.graph_channels import MESSAGES, NOTES, STATE, read
+from acc.integrations.graph_channels import read
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.messages import is_answer
 
@@ -82,13 +82,15 @@ class RecordedNode(Runnable[Any, Any]):
 
         The answer gets its id here: the channel and the journal then have the same.
         """
-        given = read(update.update if isinstance(update, Command) else update, MESSAGES)
-        if not given or not read(state, STATE):
+        key = self.memory.input_messages_key
+        given = read(update.update if isinstance(update, Command) else update, key)
+        if not given or not read(state, self.memory.state_key):
             return None
-        messages: Any = add_messages(read(state, MESSAGES) or [], given)
+        messages: Any = add_messages(read(state, key) or [], given)
         if not is_answer(messages):
             return None
-        return {MESSAGES: messages, **{name: read(state, name) for name in (STATE, NOTES)}}
+        others = (self.memory.state_key, self.memory.run_key)
+        return {key: messages, **{name: read(state, name) for name in others}}
 
 
 @contextmanager

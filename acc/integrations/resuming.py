@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from acc.errors import ConfigurationError
-from acc.integrations.graph_channels import STATE, owner_key, owner_of
+from acc.integrations.graph_channels import owner_key, owner_of
 from acc.integrations.history import before as checkpoints
 from acc.integrations.identity import ANEW, Config, saver_of
 from acc.integrations.tailing import missing
@@ -49,17 +49,11 @@ class Begun(NamedTuple):
 
 @dataclass(frozen=True)
 class Resuming:
-    """Finds where a run's memory stands.
-
-    Attributes:
-        policy: The memory's policy.
-        wanted: The setting ``resume``.
-        is_in_channels: Whether the graph's channels hold the state.
-    """
+    """Finds where a run's memory stands. ``wanted`` is the setting ``resume``."""
 
     policy: Policy
     wanted: bool | None
-    is_in_channels: bool = True
+    state_key: str
 
     def begun(
         self,
@@ -95,7 +89,7 @@ class Resuming:
                 "a run goes on from the thread's last state in the memory, which is newer than its checkpoint",
                 thread=thread.thread, version=before.version, last=latest.head.version,
             )  # fmt: skip
-            is_kept = before.hash or (self.is_in_channels and saver_of(config) is not None)
+            is_kept = before.hash or (self.state_key and saver_of(config) is not None)
             return Begun(latest.state, latest.head, before.seq if is_kept else None)
         if state is not None:
             return Begun(state, before)
@@ -142,7 +136,7 @@ class Resuming:
     def _hashes(self, found: Iterable[Any], thread: ThreadKey) -> Iterator[str]:
         """Yield the hashes of the thread's states in checkpoints."""
         for each in found:
-            raw = each.checkpoint["channel_values"].get(STATE)
+            raw = each.checkpoint["channel_values"].get(self.state_key)
             is_own = isinstance(raw, Mapping) and owner_of(raw) in ("", owner_key(thread))
             if is_own and raw.get("hash"):
                 yield str(raw["hash"])

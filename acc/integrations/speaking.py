@@ -18,7 +18,6 @@ from acc.clock import SystemClock
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
 from acc.integrations.channel_update import ChannelValues
-from acc.integrations.graph_channels import MESSAGES
 from acc.integrations.history import Came, arrivals
 from acc.integrations.identity import (
     TOOLS,
@@ -80,6 +79,9 @@ class Speaking:
         self,
         controller: Controller,
         *,
+        state_key: str = "ccs",
+        run_key: str = "ccs_run",
+        messages_key: str = "messages",
         channels: Mapping[str, Channel] | None = None,
         speakers: Collection[str] | None = None,
         human: Channel | str = Channel.OPERATOR,
@@ -101,7 +103,8 @@ class Speaking:
         self.key = notes_key(controller)
         policy, redact = controller.policy, controller.parts.memory.redact
         self.voices = Voices(channels, speakers, human, policy, redact)
-        self.resuming = Resuming(policy, resume)
+        self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
+        self.resuming = Resuming(policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
         if mode not in ("memory", "shadow"):
             raise ConfigurationError(
@@ -181,7 +184,7 @@ class Speaking:
             written -= users
         # The last one is the run's. Others may be of a run that failed, or of a node at a run's end.
         asked = [m for m in heard if m.id in written or (m.id in others and m is not heard[-1])]
-        came = arrivals(given.config, MESSAGES, asked)
+        came = arrivals(given.config, self.input_messages_key, asked)
         written |= others & came.keys()
         return written - {name for name, each in came.items() if each.is_given}, came
 

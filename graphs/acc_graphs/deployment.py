@@ -64,7 +64,7 @@ def chat_model(model: BaseChatModel | str) -> BaseChatModel:
 
 def opening_evidence(node: MemoryNode) -> BaseTool:
     """Return the tool that opens evidence of the memory of ``node``."""
-    return evidence_tool(node.controller, identity=node.identity)
+    return evidence_tool(node.controller, state_key=node.state_key, identity=node.identity)
 
 
 def open_memory(where: str, chroma: str = "", **settings: Any) -> Memory:

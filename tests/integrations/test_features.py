@@ -287,6 +287,8 @@ def test_an_interrupt_in_a_node_resumes() -> None:
 
 def test_what_is_set_up_wrongly_is_said() -> None:
     memory = memory_of()
+    with pytest.raises(ConfigurationError, match="one channel for two things"):
+        MemoryNode(memory, state_key="messages")
     with pytest.raises(ConfigurationError, match="mode is 'loud'"):
         MemoryNode(memory, mode="loud")
     with pytest.raises(ConfigurationError, match="the memory is str"):
