@@ -73,6 +73,7 @@ class Looked:
         given: The channels.
         rest: The messages behind the role.
         notes: The notes, with what this pass adds.
+        added: What the memory puts into the channel: another summariser's summary.
         role: The leading system message, if there is one.
         reads: ``rest``, healed, with their digests.
         new: Those that no commit has taken.
@@ -85,6 +86,7 @@ class Looked:
     given: ChannelValues
     rest: Sequence[BaseMessage]
     notes: Notes
+    added: Sequence[BaseMessage] = ()
     role: Sequence[BaseMessage] = ()
     reads: Sequence[Read] = ()
     new: Sequence[Read] = ()
@@ -98,9 +100,9 @@ class Looked:
 
     @property
     def written(self) -> list[BaseMessage]:
-        """What the memory writes into the channel: marks on the tasks that another agent wrote."""
+        """What the memory writes into the channel: what it adds, and marks on the tasks that another agent wrote."""
         tasks = (m for m in self.rest if self.notes.of_message(m).who == "task")
-        return [with_fields(m, {TASK: True}) for m in tasks if not is_marked(m)]
+        return [*self.added, *(with_fields(m, {TASK: True}) for m in tasks if not is_marked(m))]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,9 +17,15 @@ from acc.driving import Doing, Io
 from acc.errors import StateError
 from acc.integrations.channel_update import ChannelValues, Looked
 from acc.integrations.graph_channels import read
-from acc.integrations.history import taken_back
+from acc.integrations.history import (
+    Recovered,
+    is_running_summary,
+    may_sum_up,
+    recovered,
+    taken_back,
+)
 from acc.integrations.identity import enclosing_nodes, owner, saver_of
-from acc.integrations.messages import as_messages, blocked_in, healed, is_summary, role_and_rest
+from acc.integrations.messages import as_messages, as_summary, blocked_in, healed, role_and_rest
 from acc.integrations.notes import NONE, Notes
 from acc.integrations.resuming import Begun
 from acc.integrations.speaking import Speaking
@@ -38,7 +44,6 @@ from acc.integrations.voices import Read
 from acc.journal import Journal
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
-from acc.state.render import render
 from acc.state.tail import digest_of
 
 State = CompressedCognitiveState
@@ -89,18 +94,32 @@ class Looking(Speaking):
     def _look(self, given: ChannelValues, is_entry: bool) -> Looked:
         """Return what a pass finds; at a run's entry who speaks is enough, once the thread has a state."""
         role, rest = role_and_rest(as_messages(given.messages))
+        added: list[BaseMessage] = []
+        is_moving_over = given.notes.is_new and not self.is_shadow
+        if role and is_moving_over and is_running_summary(given.config, role[0]):
+            role, added = [], [as_summary(role[0])]
+        rest = [*added, *rest]
         state = self._loaded(given.raw)
         with self.controller.journal.snapshot() as journal:
-            notes = self._noted(journal, given, rest)
-            looked = Looked(given.whose.thread, state, given, rest, notes, role)
+            past = self._recovered(journal, given, state, [*role, *rest])
+            whole = [*past.messages, *rest]
+            notes = self._noted(journal, given, whole)
+            looked = Looked(given.whose.thread, state, given, rest, notes, added, role)
             if is_entry and state is not None:
                 return looked
-            return self._compared(journal, looked)
+            return self._compared(journal, looked, whole, past.told)
 
-    def _compared(self, journal: Journal, looked: Looked) -> Looked:
-        """Return what is found with what is new to the journal, or with what the state has to let go of first."""
+    def _compared(
+        self, journal: Journal, looked: Looked, whole: Sequence[BaseMessage], told: Collection[str]
+    ) -> Looked:
+        """Return what is found with what is new to the journal, or with what the state has to let go of first.
+
+        ``whole``: the messages, with those that another summariser removed; ``told``: the ids of those whose words the
+        memory has taken otherwise.
+        """
         notes, config = looked.notes, looked.given.config
-        reads = self.voices.read(healed(looked.rest, is_read=True), notes.of)
+        reads = self.voices.read(healed(whole, is_read=True), notes.of)
+        notes = notes.noting(taken={read.id: read.words for read in reads if read.id in told})
         begun = self.resuming.begun(journal, looked.thread, looked.state, reads, config)
         thread = begun.head.thread
         looked = replace(looked, thread=thread, state=begun.state, reads=reads)
@@ -112,11 +131,10 @@ class Looking(Speaking):
         erased = frozenset(name for name, _ in buried)
         new = [read for read in new if read.id not in erased]
         new, notes = self._repeated(journal, reads, new, begun, replace(notes, thread=thread))
-        if begun.state is None and any(m.type == "ai" or is_summary(m) for m in looked.rest[:1]):
+        if begun.state is None and whole and whole[0].type == "ai":
             log_event(
                 _LOG, logging.WARNING, "begun_in_the_middle",
-                "a conversation begins with a summary or the agent's words: what came before is in no memory of this "
-                "thread",
+                "a conversation begins with the agent's words: what came before is in no memory of this thread",
                 thread=thread.thread,
             )  # fmt: skip
         return replace(looked, new=new, erased=erased, notes=notes)
@@ -141,6 +159,28 @@ class Looking(Speaking):
             found["taken back"] = [m.ref for m in texts if m.observation.message in back]
         return {reason: refs for reason, refs in found.items() if refs}
 
+    def _recovered(
+        self,
+        journal: Journal,
+        given: ChannelValues,
+        state: State | None,
+        messages: Sequence[BaseMessage],
+    ) -> Recovered:
+        if not any(may_sum_up(message) for message in messages):
+            return Recovered()
+        thread, branch = given.whose.thread, state.branch if state is not None else "main"
+        head = journal.head(thread, branch)
+
+        def knows(ids: Collection[str]) -> Collection[str]:
+            taken = journal.taken(thread, [*ids], head.seq, branch=branch)
+            waiting = journal.waiting(thread, branch)
+            known = {*(i for i, _ in taken), *(m.observation.message for m in waiting)}
+            return known | {name for name, note in given.notes.of.items() if note.taken}
+
+        return recovered(
+            given.config, messages, self.input_messages_key, knows if head.hash else None
+        )
+
     def _new(
         self,
         journal: Journal,
@@ -150,8 +190,7 @@ class Looking(Speaking):
         notes: Notes,
     ) -> Sequence[Read]:
         """Return the messages that no commit up to the head has taken."""
-        head, policy = begun.head, self.controller.policy
-        reads = [read for read in reads if not self._is_told(read.message, begun.state)]
+        head, key = begun.head, self.controller.policy.digest_key
         if not head.hash:
             return unknown(reads, ())
         ids = [read.id for read in reads]
@@ -162,19 +201,12 @@ class Looking(Speaking):
         if is_stateless or sum(map(is_said, new)) >= MANY:
             waiting = journal.waiting(head.thread, head.branch) if is_stateless else ()
             past = [(m.message.observation, m.digest) for m in taken_after(journal, head, 0)]
-            past += [(m.observation, digest_of(m.observation, policy.digest_key)) for m in waiting]
+            past += [(m.observation, digest_of(m.observation, key)) for m in waiting]
             noted = {name: note for name, note in notes.of.items() if note.who != "written"}
             whole = [read.message for read in (reads if is_stateless else new)]
             again = sent_again(self.voices.read(whole, noted), past)
             new = tuple(read for read in new if read.id not in again)
         return new
-
-    def _is_told(self, message: BaseMessage, state: State | None) -> bool:
-        """Whether it sums up what the memory has: its own export, or of a summariser beside a shadow."""
-        if not is_summary(message) or self.is_shadow:
-            return is_summary(message)
-        own = render(state, self.controller.policy.style) if state is not None else ""
-        return bool(own) and str(message.text).endswith(own)
 
     def _repeated(
         self,

@@ -92,6 +92,13 @@ def is_summary(message: BaseMessage) -> bool:
     return is_begun or message.additional_kwargs.get("lc_source") == "summarization"
 
 
+def as_summary(message: BaseMessage) -> BaseMessage:
+    """Return a summary that a system message holds as LangChain's summariser would have written it."""
+    return HumanMessage(
+        message.content, id=message.id, additional_kwargs={"lc_source": "summarization"}
+    )
+
+
 def is_answer(messages: Sequence[BaseMessage]) -> bool:
     """Return whether the last message is the agent's and makes no call."""
     return bool(messages) and isinstance(messages[-1], AIMessage) and not [*calls_of(messages[-1])]

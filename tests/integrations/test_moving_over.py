@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -10,11 +11,15 @@ from typing import Any
 import pytest
 from helpers_integrations import (
     CONFIG,
+    PATIENT,
     RULE,
+    amemory_of,
     fine,
     graph_of,
+    looping,
     memory_of,
     patient,
+    read_logs,
     rules,
     said,
     say,
@@ -22,18 +27,21 @@ from helpers_integrations import (
     stored,
     system,
     threads,
+    whole,
 )
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, SummarizationMiddleware
-from langchain_core.messages import AIMessage, RemoveMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import create_react_agent
 from langgraph.types import Command
 
+from acc.integrations import history
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.testing.chat_model import ScriptedChatModel, call
@@ -81,30 +89,107 @@ def without_summaries(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]
     return [(channel, text) for channel, text in pairs if not text.startswith(SUMMARY)]
 
 
-# What another summariser wrote
+# What another summariser removed
 
 
+@pytest.mark.parametrize("make", [InMemorySaver, sqlite])
 @pytest.mark.parametrize("memory_with", [memory_of, patient])
-def test_a_summary_is_a_document_and_the_messages_behind_it_go_on(
-    memory_with: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    saver, memory, model = InMemorySaver(), memory_with(), answering()
+def test_what_a_summary_replaced_is_recovered_in_its_order(make: Any, memory_with: Any) -> None:
+    saver, memory, model = make(), memory_with(), answering()
     before = old(saver, summarising())
-    for text in (*SAID, "Never pay twice."):
-        say(before, text)
+    for text in SAID:
+        out = say(before, text)
+    assert RULE not in "".join(m.text for m in out["messages"])
     agent = new(memory, saver, model)
-    with caplog.at_level(logging.WARNING, "acc"):
-        out = say(agent, "Newest.")
-    assert "begins with a summary" in caplog.text
-    (summary,) = [text for channel, text in stored(memory) if channel == "document"]
-    assert summary.startswith(SUMMARY)
-    behind = without_summaries(stored(memory))
-    assert behind[-3:] == [*told(["Never pay twice."]), ("user", "Newest.")]
-    assert ("user", RULE) not in behind
+    out = say(agent, "Newest.")
+    assert without_summaries(stored(memory)) == [*told(SAID), ("user", "Newest.")]
+    assert [c for c, t in stored(memory) if t.startswith(SUMMARY)] == ["document"]
+    assert RULE in whole(model.prompts[-1])
+    assert RULE not in "".join(m.text for m in out["messages"])
     say(agent, "And now?")
+    assert without_summaries(stored(memory)) == [*told([*SAID, "Newest."]), ("user", "And now?")]
     memory.flush("t")
-    assert rules(say(agent, "So?")) == ["Never pay twice."]
-    assert out["messages"][-1].text == "Answer to Newest."
+    assert rules(say(agent, "So?")) == [RULE]
+
+
+@pytest.mark.parametrize("make", [patient, lambda: amemory_of(policy=PATIENT)])
+@pytest.mark.parametrize("is_node", [False, True])
+def test_an_asynchronous_checkpointer_is_read_beside_the_loop(make: Any, is_node: bool) -> None:
+    async def run() -> None:
+        memory = make()
+        async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+            before = old(saver, summarising())
+            for text in SAID:
+                await before.ainvoke({"messages": [("user", text)]}, CONFIG)
+            agent = graph_of(memory, fine(), checkpointer=saver) if is_node else new(memory, saver)
+            await agent.ainvoke({"messages": [("user", "Newest.")]}, CONFIG)
+        assert without_summaries(stored(memory)) == [*told(SAID), ("user", "Newest.")]
+
+    asyncio.run(run())
+
+
+def test_a_call_and_its_result_that_a_summary_parted_are_joined() -> None:
+    saver, memory = InMemorySaver(), patient()
+    before = old(saver, model=ScriptedChatModel(script=looping(1)), tools=[read_logs])
+    messages = say(before, "Look.")["messages"]
+    summary = HumanMessage("They looked.", additional_kwargs={"lc_source": "summarization"})
+    gone = RemoveMessage(id=REMOVE_ALL_MESSAGES)
+    before.update_state(CONFIG, {"messages": [gone, summary, *messages[-2:]]})
+    say(new(memory, saver, tools=[read_logs]), "And?")
+    assert [channel for channel, _ in stored(memory)] == [
+        "user", "agent", "tool", "document", "agent", "user",
+    ]  # fmt: skip
+
+
+def test_a_deleted_message_and_another_branch_stay_away() -> None:
+    saver, memory = InMemorySaver(), patient()
+    before = old(saver, summarising())
+    out = say(before, "My password is 7hT.")
+    before.update_state(CONFIG, {"messages": [RemoveMessage(id=out["messages"][0].id)]})
+    for text in SAID[:3]:
+        say(before, text)
+    fork = before.get_state(CONFIG).config
+    for text in SAID[3:]:
+        say(before, text)
+    say(new(memory, saver), "Another way.", fork)
+    assert without_summaries(stored(memory)) == [
+        ("agent", "Answer to My password is 7hT."), *told(SAID[:3]), ("user", "Another way."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("left", [1, 12])
+def test_of_a_pruned_history_what_is_there_is_recovered(left: int) -> None:
+    saver, memory = InMemorySaver(), patient()
+    before = old(saver, summarising())
+    for text in SAID:
+        say(before, text)
+    kept = saver.storage["t"][""]
+    for name in sorted(kept)[:-left]:
+        del kept[name]
+    say(new(memory, saver), "Newest.")
+    found = [text for channel, text in stored(memory) if channel == "user"]
+    assert found == [*SAID[-len(found) + 1 :], "Newest."]
+    assert any(text.startswith(SUMMARY) for _, text in stored(memory))
+
+
+def test_what_is_not_recovered_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    saver = InMemorySaver()
+    before = old(saver, summarising())
+    for text in SAID:
+        say(before, text)
+    monkeypatch.setattr(history, "MOST_MESSAGES", 4)
+    memory = patient()
+    with caplog.at_level(logging.WARNING, "acc"):
+        say(new(memory, saver), "Newest.")
+    assert "more than 4 messages that a summary removed" in caplog.text
+    assert stored(memory)[0] == ("agent", f"Answer to {SAID[4]}")
+    caplog.clear()
+    monkeypatch.setattr(saver, "list", lambda *_, **__: 1 / 0)
+    with caplog.at_level(logging.WARNING, "acc"):
+        say(new(patient(), saver), "Newest.", {"configurable": {"thread_id": "t"}})
+    assert "history cannot be read" in caplog.text
 
 
 # Of other libraries
@@ -132,17 +217,12 @@ def test_a_thread_of_langmem_goes_on(channel: str) -> None:
     before = builder.compile(checkpointer=saver)
     for text in SAID:
         out = say(before, text)
-    is_replaced = isinstance(out["messages"][0], SystemMessage)
-    assert is_replaced is (channel == "messages")
+    assert isinstance(out["messages"][0], SystemMessage) is (channel == "messages")
     after = graph_of(memory, model, checkpointer=saver)
-    say(after, "Newest.")
-    found = stored(memory)
-    if is_replaced:
-        assert "They spoke." in system(model.prompts[-1]), "it stands where a role stands"
-        assert ("user", RULE) not in found
-        assert found[-1] == ("user", "Newest.")
-    else:
-        assert found == [*told(SAID), ("user", "Newest.")]
+    out = say(after, "Newest.")
+    assert [p for p in stored(memory) if p[0] != "document"] == [*told(SAID), ("user", "Newest.")]
+    assert "They spoke." not in system(model.prompts[-1])
+    assert not any(isinstance(message, SystemMessage) for message in out["messages"])
 
 
 def test_deepagents_reads_the_user_after_its_own_summary() -> None:
@@ -277,20 +357,24 @@ def test_a_shadow_takes_each_message_once_and_no_summary(memory_with: Any, is_fi
         out = say(agent, text)
     assert stored(memory) == told(SAID)[:-1]
     assert model.prompts[-1] == out["messages"][:-1]
-    say(new(memory, saver, model), "In earnest.")
-    assert without_summaries(stored(memory)) == [*told(SAID), ("user", "In earnest.")]
+    out = say(new(memory, saver, model), "In earnest.")
+    assert stored(memory) == [*told(SAID), ("user", "In earnest.")]
     assert RULE in system(model.prompts[-1])
+    assert not any(str(message.text).startswith(SUMMARY) for message in out["messages"])
 
 
 @pytest.mark.parametrize("make", [InMemorySaver, sqlite])
-def test_what_was_said_without_the_memory_is_the_users_when_it_is_back(make: Any) -> None:
+@pytest.mark.parametrize("between", [(), (summarising(4),)])
+def test_what_was_said_without_the_memory_is_the_users_when_it_is_back(
+    make: Any, between: Any
+) -> None:
     saver, memory = make(), patient()
-    agent, away = new(memory, saver), old(saver)
+    agent, away = new(memory, saver), old(saver, *between)
     for each, texts in ((agent, SAID[1:3]), (away, [RULE, *SAID[3:]]), (agent, ["Newest."])):
         for text in texts:
             say(each, text)
     every = [*SAID[1:3], RULE, *SAID[3:]]
-    assert stored(memory) == [*told(every), ("user", "Newest.")]
+    assert without_summaries(stored(memory)) == [*told(every), ("user", "Newest.")]
     assert len(threads(memory)) == 1
 
 

@@ -208,7 +208,7 @@ def test_messages_alone_that_are_copied_say_that_something_is_missing(
         out = say(agent, text)
     copied: Any = {"configurable": {"thread_id": "values"}}
     agent.invoke({"messages": [*out["messages"][1:], ("user", "And now?")]}, copied)
-    assert "begins with a summary or the agent's words" in caplog.text
+    assert "begins with the agent's words" in caplog.text
 
 
 def test_an_edited_state_is_refused() -> None:
