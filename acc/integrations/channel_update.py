@@ -73,7 +73,7 @@ class Looked:
         given: The channels.
         rest: The messages behind the role.
         notes: The notes, with what this pass adds.
-        added: What the memory puts into the channel: another summariser's summary.
+        added: What the memory puts into the channel: results that a failed run left, another summariser's summary.
         role: The leading system message, if there is one.
         reads: ``rest``, healed, with their digests.
         new: Those that no commit has taken.

@@ -1,5 +1,5 @@
-"""The checkpoints that led to a run's step: what stood in the channels before, what a run was given, and what another
-summariser removed.
+"""The checkpoints that led to a run's step: what stood in the channels before, what a run was given, which results of
+tools a failed run left there, and what another summariser removed.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from contextlib import suppress
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 
 from acc.integrations.identity import USER_KEYS, Config, namespace, saver_of
-from acc.integrations.messages import as_messages, is_summary
+from acc.integrations.messages import as_messages, calls_of, is_summary
 from acc.logs import log_event
 
 PAGE = 32
 """Checkpoints that are read at once."""
+
+NEWEST = 8
+"""Checkpoints that are asked for the results of a failed run."""
 
 MOST_MESSAGES, MOST_CHARACTERS = 1_000, 400_000
 """What is recovered at most, the newest: about ten requests of a compressor."""
@@ -178,6 +181,36 @@ def is_running_summary(config: Config, message: BaseMessage) -> bool:
             running = each.checkpoint["channel_values"]["context"]["running_summary"].summary
             return bool(running) and running in str(message.text)
     return False
+
+
+def results_left(messages: Sequence[BaseMessage], config: Config) -> list[ToolMessage]:
+    """Return the results that the run's checkpointer holds of calls that have none among ``messages``.
+
+    Tools that are called together run as tasks of one step. If one fails, the step ends, and the results of the others
+    stand among the checkpoint's pending writes. A run with new input drops them: the model would call the tools again.
+    """
+    answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    called = {call_id for message in messages for call_id, _ in calls_of(message)}
+    left = called - answered
+    found: dict[str, ToolMessage] = {}
+    try:
+        for each in islice(before(config), NEWEST) if left else ():
+            for message in _written(each.pending_writes or ()):
+                if message.tool_call_id in left:
+                    found.setdefault(message.tool_call_id, message)
+    except Exception as error:
+        log_event(
+            _LOG, logging.WARNING, "results_unknown",
+            f"the checkpointer cannot be asked for the results of a failed run: {type(error).__name__}",
+        )  # fmt: skip
+    return list(found.values())
+
+
+def _written(writes: Collection[Any]) -> Iterator[ToolMessage]:
+    for _, _, value in writes:
+        for message in value if isinstance(value, list) else [value]:
+            if isinstance(message, ToolMessage):
+                yield message
 
 
 class Recovered(NamedTuple):

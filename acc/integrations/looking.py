@@ -22,6 +22,7 @@ from acc.integrations.history import (
     is_running_summary,
     may_sum_up,
     recovered,
+    results_left,
     taken_back,
 )
 from acc.integrations.identity import enclosing_nodes, owner, saver_of
@@ -98,12 +99,14 @@ class Looking(Speaking):
         is_moving_over = given.notes.is_new and not self.is_shadow
         if role and is_moving_over and is_running_summary(given.config, role[0]):
             role, added = [], [as_summary(role[0])]
-        rest = [*added, *rest]
+        results = [] if given.is_same_run else as_messages(results_left(rest, given.config))
+        rest = [*added, *rest, *results]
         state = self._loaded(given.raw)
         with self.controller.journal.snapshot() as journal:
             past = self._recovered(journal, given, state, [*role, *rest])
             whole = [*past.messages, *rest]
             notes = self._noted(journal, given, whole)
+            added += results
             looked = Looked(given.whose.thread, state, given, rest, notes, added, role)
             if is_entry and state is not None:
                 return looked

@@ -1,7 +1,9 @@
-"""Tools that ran beside one that failed: LangGraph drops their results, and the next run says what is known."""
+"""Tools that ran beside one that failed: their results are known in the next run."""
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +12,15 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.prebuilt import create_react_agent
 
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode, MemoryState
-from acc.integrations.messages import NO_RESULT
 from acc.testing.chat_model import ScriptedChatModel, call
+
+PAID = "paid 1: receipt R-177"
+NEXT: Any = {"messages": [("user", "Go on.")]}
 
 
 @tool
@@ -53,13 +58,27 @@ class State(MemoryState):
 
 
 @pytest.mark.parametrize("build", [_agent, _prebuilt])
-def test_of_tools_beside_one_that_failed_the_model_reads_that_they_may_have_run(build: Any) -> None:
+def test_the_result_of_the_tool_that_ran_is_read(build: Any) -> None:
     memory, model = patient(), _model()
     graph = build(memory, model, InMemorySaver())
     with pytest.raises(RuntimeError):
         graph.invoke({"messages": [("user", "Pay both.")]}, CONFIG)
     for _ in range(2):
-        graph.invoke({"messages": [("user", "Go on.")]}, CONFIG)
+        out = graph.invoke(NEXT, CONFIG)
         results = [text for kind, text in spoken(model.prompts[-1]) if kind == "tool"]
-        assert results == [NO_RESULT] * 2
-    assert len([text for _, text in stored(memory) if text.startswith("pay(")]) == 2
+        assert results == [PAID, "No result is known: the call may have run."]
+    assert [m.text for m in out["messages"]].count(PAID) == 1
+    assert [text for _, text in stored(memory)].count(PAID) == 1
+
+
+def test_the_same_with_an_asynchronous_checkpointer(tmp_path: Path) -> None:
+    async def talk() -> list[tuple[str, str]]:
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "c.sqlite")) as saver:
+            model = _model()
+            graph = _agent(patient(), model, saver)
+            with pytest.raises(RuntimeError):
+                await graph.ainvoke({"messages": [("user", "Pay both.")]}, CONFIG)
+            await graph.ainvoke(NEXT, CONFIG)
+            return spoken(model.prompts[-1])
+
+    assert ("tool", PAID) in asyncio.run(talk())
