@@ -1,7 +1,7 @@
 """Three agents with a memory each, one board, one conversation: what each of them reads before it speaks.
 
-The planner and the analyst have slots of one schema (`Slot(roles=...)`), the engineer has a schema of its own. The
-compressor is scripted; with a model, it fills each role's slots by their guidance.
+Each role has a schema of its own. The compressor is scripted; with a model, it fills each role's slots by their
+guidance.
 """
 
 import tempfile
@@ -13,7 +13,6 @@ from acc.compress.keyless.compressor import compress
 from acc.controller.controller import MemoryController
 from acc.state.items import Name, Record, Text
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedRecord
 from acc.state.reading import Reading
 from acc.state.slots import Slot
@@ -44,23 +43,25 @@ class Service(Record):
     where: Text = ""
 
 
-class TeamState(CompressedCognitiveState):
-    """A team that designs a data pipeline."""
+class PlannerState(CompressedCognitiveState):
+    """A planner of data pipelines."""
 
     decisions: Annotated[
         tuple[Decision, ...],
         Slot(
-            "decisions", "h", "Decisions", places=8, least=Trust.AGENT, roles=("planner",),
+            "decisions", "h", "Decisions", places=8, least=Trust.AGENT,
             guidance="what was decided, and why",
         ),
     ] = ()  # fmt: skip
+
+
+class AnalystState(CompressedCognitiveState):
+    """An analyst of risks."""
+
     risks: Annotated[
         tuple[Risk, ...],
-        Slot(
-            "risks", "x", "Risks", places=8, least=Trust.AGENT, roles=("analyst",),
-            guidance="what may go wrong",
-        ),
-    ] = ()  # fmt: skip
+        Slot("risks", "x", "Risks", places=8, least=Trust.AGENT, guidance="what may go wrong"),
+    ] = ()
 
 
 class EngineerState(CompressedCognitiveState):
@@ -73,8 +74,8 @@ class EngineerState(CompressedCognitiveState):
 
 
 ROLES = [
-    Role("planner", "You plan the data pipeline."),
-    Role("analyst", "You look for risks."),
+    Role("planner", "You plan the data pipeline.", schema=PlannerState),
+    Role("analyst", "You look for risks.", schema=AnalystState),
     Role("engineer", "You run the services.", schema=EngineerState),
 ]
 TASK = "Design a data pipeline for 6 cameras, 1 lidar and 5 radars on AWS."
@@ -114,7 +115,7 @@ def turn_of(*heard: tuple[Channel, str, str]) -> Turn:
 
 def main() -> None:
     """A turn of each role, then what each of them reads."""
-    settings: Any = {"policy": Policy(schema=TeamState), "model": filing}
+    settings: Any = {"model": filing}
     with (
         tempfile.TemporaryDirectory() as folder,
         MemoryController.open(folder, **settings) as memory,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from types import NoneType
 from typing import Any, Literal
 
 from acc.errors import ConfigurationError, PinnedOverflow, check_types
 from acc.journal import Latest, ThreadKey
 from acc.journal.boards import AGENT, BoardState
 from acc.journal.names import key_of
-from acc.state.items import Rule, Words
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reasons import Note, Reason
@@ -27,29 +24,6 @@ OWN_HEADING = "Your own:"
 
 
 @dataclass(frozen=True)
-class Shareable:
-    """What a filter (`Board.allow`) decides about.
-
-    Attributes:
-        rule: The rule. Of later words: the rule of the board that they are about.
-        words: The sentence that would go to the board, with its speaker.
-        thread: The agent's thread.
-    """
-
-    rule: Rule
-    words: Words
-    thread: ThreadKey
-
-    @property
-    def text(self) -> str:
-        """What the other agents would read."""
-        return self.words.text
-
-
-Allow = Callable[[Shareable], bool]
-
-
-@dataclass(frozen=True)
 class Board:
     """A board that agents share: the rules that somebody said to all, in their whole sentences, and nothing else.
 
@@ -57,8 +31,6 @@ class Board:
 
     Attributes:
         name: The name of the board's thread.
-        allow: The deployer's filter for what nobody said to all; True shares it. None: it is private. A filter that
-            fails shares nothing. What a listener calls private is not asked about.
         policy: Schema and bounds of the board; by default `BoardState`.
         user: The user whom the board belongs to; empty for the user of the agent's thread. Another name serves all
             users of the tenant.
@@ -68,15 +40,11 @@ class Board:
     """
 
     name: str
-    allow: Allow | None = field(default=None)
     policy: Policy = field(default_factory=lambda: Policy(schema=BoardState))
     user: str = ""
 
     def __post_init__(self) -> None:
-        check_types(
-            "Board", ("name", self.name, str), ("allow", self.allow, (Callable, NoneType)),
-            ("policy", self.policy, Policy),
-        )  # fmt: skip
+        check_types("Board", ("name", self.name, str), ("policy", self.policy, Policy))
         if not self.name.strip():
             raise ConfigurationError("the name is empty", where="Board", hint="give a name")
 

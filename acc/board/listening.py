@@ -2,7 +2,7 @@
 
 The agent's compressor does not know the board. So a listener reads the words once more: they are committed
 purely on the board's state, in their whole context, and a second reading is asked of what is said to end a rule. What
-came of it may then be shared sentence by sentence (`acc.board.telling`); the messages themselves go nowhere.
+came of it may then be shared sentence by sentence (`acc.board.delivery`); the messages themselves go nowhere.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar, get_args
 
 from acc.board.board import Board, BoardOverflow, SharedStep, State, To, both
+from acc.board.delivery import doubled, tell
 from acc.board.listening import Listener, listening
-from acc.board.telling import doubled, tell
 from acc.board.writing import Batch, Desk, Known, batch_of, begin_of_turn
 from acc.controller.acts import retire
 from acc.controller.controller import AsyncMemoryController, MemoryController
@@ -21,6 +21,8 @@ from acc.journal.names import Key, key_of
 from acc.state.tail import marked
 from acc.step.result import Step
 from acc.turn.turn import Turn
+
+Controller = MemoryController[Any] | AsyncMemoryController[Any]
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
 T = TypeVar("T")
@@ -180,7 +182,7 @@ class _Common(Generic[C]):
         batch: Batch = yield Io(lambda: batch_of(journal, key, state, after))
         board: State = yield Io(lambda: desk.state_of(desk.latest()))
         heard = yield from listening(who, self._listener, self.board, batch, board)
-        told = yield from tell(self.board, desk, step, batch, heard, to)
+        told = yield from tell(desk, step, batch, heard, to)
         self._told_upto.pop((key, state.branch), None)
         self._told_upto[(key, state.branch)] = after if heard.failure else state.version
         while len(self._told_upto) > MOST_THREADS:

@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
-from pydantic import create_model
-
 from acc.board.board import Board, To
-from acc.board.memory import AsyncBoardMemory, BoardMemory
+from acc.board.memory import AsyncBoardMemory, BoardMemory, Controller
 from acc.compress.compressor import ModelCompressor
-from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, InputError, check_types
 from acc.journal import ThreadKey
 from acc.journal.boards import AGENT
@@ -32,8 +29,6 @@ from acc.turn.turn import Turn
 _AS_ROLE = "You are maintaining the memory of an agent working as {0.name} in a multi-agent conversation. {0.text}"
 """What a model is told beside its instructions: the first words of the paper's Figure 2, and the role."""
 
-Controller = MemoryController[Any] | AsyncMemoryController[Any]
-
 
 @dataclass(frozen=True)
 class Role:
@@ -42,7 +37,7 @@ class Role:
     Attributes:
         name: Names the role. It is the agent of the role's thread.
         text: What the agent is for. It opens what the role reads.
-        schema: State class of the role's memory; None for the memory's. Slots that name other roles are left out.
+        schema: State class of the role's memory; None for the memory's.
         max_tokens: Bound of the role's state; None for that of ``schema``, or of the memory.
 
     Raises:
@@ -66,26 +61,6 @@ class Role:
                 f"a role cannot have the name {name!r} or the schema {schema!r}", where="Role",
                 hint=f"give letters without a slash, and not {AGENT!r}; and a state class",
             )  # fmt: skip
-
-
-@cache
-def for_role(schema: type[CompressedCognitiveState], role: str) -> type[CompressedCognitiveState]:
-    """Return a state class without the slots that name other roles (`Slot.roles`); ``schema`` if there are none."""
-    hidden = {n for n, s in schema.slots().items() if s.rules.roles and role not in s.rules.roles}
-    if not hidden:
-        return schema
-    base = CompressedCognitiveState
-    own = {
-        name: (info.rebuild_annotation(), info)
-        for name, info in schema.model_fields.items()
-        if name not in hidden and repr(base.model_fields.get(name)) != repr(info)
-    }
-    create: Any = create_model
-    made: type[CompressedCognitiveState] = create(
-        f"{schema.__name__}[{role}]", __base__=base, **own
-    )
-    made.max_tokens = schema.max_tokens
-    return made
 
 
 class RoleMemory:
@@ -113,7 +88,7 @@ class RoleMemory:
                 the conversation is said to all roles.
 
         Raises:
-            ConfigurationError: Two roles have one name, a slot names a role that is not there, or a value is invalid.
+            ConfigurationError: Two roles have one name, or a value is invalid.
         """
         self.team = key_of(thread)
         self.roles = {role.name: role for role in roles}
@@ -130,14 +105,8 @@ class RoleMemory:
     def _memory_of(self, memory: Controller, role: Role) -> Any:
         """Return a controller on the same journal, with the role's schema and bound."""
         schema = role.schema or memory.policy.schema
-        known = {n for s in schema.slots().values() for n in s.rules.roles} - set(self.roles)
-        if known:
-            raise ConfigurationError(
-                f"a slot is for the role {min(known)!r}, which the team does not have",
-                where=schema.__qualname__, hint="add the role, or name another in Slot.roles",
-            )  # fmt: skip
         most = role.max_tokens or (schema.max_tokens if role.schema else memory.policy.max_tokens)
-        policy = replace(memory.policy, schema=for_role(schema, role.name), max_tokens=most)
+        policy = replace(memory.policy, schema=schema, max_tokens=most)
         given: dict[str, Any] = {"policy": policy, "store": memory.index.store}
         own = memory.core
         if (

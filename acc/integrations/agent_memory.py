@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.config import get_stream_writer
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import now_line
@@ -33,7 +34,6 @@ from acc.integrations.messages import as_messages, healed, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import carried, viewed, with_evidence
 from acc.integrations.reviews import reviewed
-from acc.integrations.stepping import tell, traced
 from acc.integrations.tailing import absent, is_said, places
 from acc.journal import ThreadKey
 from acc.journal.names import key_of
@@ -115,13 +115,10 @@ class AgentMemory(Looking):
         """Take what is new. Before a hand-over, compress what waits, too."""
         memory, thread, state = self.controller, looked.thread, looked.state
         shared = self._shared(looked.given.config, thread)
+        if looked.new and shared is not None:
+            return (yield from shared.stepping(state, looked.turn, force=force))
         if looked.new:
-            doing = (
-                shared.stepping(state, looked.turn, force=force)
-                if shared is not None
-                else stepped(memory, state, looked.turn, thread=thread, force=force)
-            )
-            return (yield from traced(memory, doing, looked))
+            return (yield from stepped(memory, state, looked.turn, thread=thread, force=force))
         if not force or state is None:
             return None
         if shared is not None:
@@ -183,7 +180,7 @@ class AgentMemory(Looking):
         if passed is None:
             return {}
         if passed.step is not None:
-            tell(passed.step)
+            _tell(passed.step)
         stay = self.is_shadow
         update = {
             self.state_key: passed.ccs(),
@@ -266,3 +263,21 @@ def _with_evidence(looked: Looked, step: Step[Any]) -> Notes:
         return looked.notes
     admitted = tuple((v.ref, v.place) for v in step.verdicts if v.reason == "admitted")
     return looked.notes.and_evidence(asked[-1], admitted)
+
+
+def _tell(step: Step[Any]) -> None:
+    """Send what a step made to the stream (``stream_mode="custom"``), as plain JSON; nothing outside of a graph."""
+    try:
+        writer = get_stream_writer()
+    except (RuntimeError, KeyError):  # no graph is running
+        return
+    turn = step.state.turn
+    is_compressed = any(each.given.proposal is not None for each in step.commits)
+    writer({
+        "memory": "committed", "turn": turn, "version": step.state.version, "hash": step.state.hash,
+        "compressed": is_compressed,
+    })  # fmt: skip
+    if step.notes:
+        writer({"memory": "notes", "turn": turn, "notes": [str(note) for note in step.notes]})
+    for warning in (*step.warnings, *filter(None, (step.failure,))):
+        writer({"memory": "warning", "turn": turn, "warning": warning})

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 
+from acc.board.memory import Controller
 from acc.errors import ConfigurationError
 from acc.integrations.graph_channels import read
 from acc.integrations.identity import Identify, Identity, owner
 from acc.integrations.messages import as_messages
 from acc.integrations.notes import Notes, notes_key
-from acc.integrations.stepping import Controller, Share, Sharing
+from acc.integrations.sharing import Share, Sharing
 from acc.integrations.voices import EVIDENCE_TOOL
 
 

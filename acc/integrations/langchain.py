@@ -8,6 +8,7 @@ what redacts messages or writes prompts.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,8 +21,11 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from acc.board.memory import Controller
+from acc.controller.controller import MemoryController
 from acc.driving import Doing
-from acc.errors import extra
+from acc.errors import ConfigurationError, extra
+from acc.folders import expanded
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.channel_update import ChannelValues, Looked, Passed
 from acc.integrations.graph_channels import OwnState
@@ -30,7 +34,7 @@ from acc.integrations.messages import as_messages, is_summary, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import LEGEND, with_memory
 from acc.integrations.speaking import AgentSettings
-from acc.integrations.stepping import Controller, opened
+from acc.journal.opened import is_url
 from acc.state.render import render
 from acc.turn.observations import Channel
 
@@ -47,6 +51,30 @@ with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMi
 
 PLACES = "_summarization_event"
 """Where deepagents' summariser keeps up to which place its summary reaches. Once messages leave, the place is wrong."""
+
+
+_OPEN: dict[tuple[Path | str, str], MemoryController[Any]] = {}
+_GUARD = threading.Lock()
+
+
+def opened(memory: Controller | str, folder: str | Path | None) -> Controller:
+    """Return a memory, or open the one whose model is named; agents of a process share one of the same folder."""
+    if not isinstance(memory, str):
+        if folder is not None:
+            raise ConfigurationError(
+                "a folder beside a memory that is open",
+                where="folder",
+                hint='give a folder with a model\'s name: MemoryMiddleware("openai:NAME", folder=...)',
+            )
+        return memory
+    named = folder or "memory"
+    where = str(named) if is_url(named) else expanded(named).absolute()
+    with _GUARD:
+        held = _OPEN.get((where, memory))
+        if held is None:
+            model = None if memory == "keyless" else memory
+            held = _OPEN[where, memory] = MemoryController.open(where, model=model)
+        return held
 
 
 class MemoryAgentState(AgentState[Any]):

@@ -19,6 +19,7 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 
+from acc.board.memory import Controller
 from acc.driving import Doing
 from acc.errors import AccError, ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
@@ -34,7 +35,6 @@ from acc.integrations.graph_channels import (
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
 from acc.integrations.speaking import AgentSettings
-from acc.integrations.stepping import Controller
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 

@@ -13,6 +13,7 @@ from typing import TypedDict
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
+from acc.board.memory import Controller
 from acc.clock import SystemClock
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
@@ -32,7 +33,7 @@ from acc.integrations.messages import blocked_in, is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.resuming import Resuming
 from acc.integrations.reviews import ReviewMarks, is_decided
-from acc.integrations.stepping import Controller, Share, Shared, Sharing, To
+from acc.integrations.sharing import Share, Shared, Sharing, To
 from acc.integrations.tailing import taken_after
 from acc.integrations.voices import Voices
 from acc.journal import Journal, ThreadKey
@@ -55,7 +56,7 @@ class AgentSettings(TypedDict, total=False):
             anew, without the thread's rules.
         tell_time: The model reads the time of the controller's clock after the state.
         share: What the agents of a conversation share on a board: ``"rules"`` shares those that somebody said to all
-            of them (`acc.integrations.stepping`).
+            of them (`acc.integrations.sharing`).
         to: Whom the user speaks to: ``"all"`` says each rule of the user's to all agents.
         mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
     """

@@ -152,5 +152,5 @@ def as_text(document: Mapping[str, Any]) -> str:
 
 def _rules(slot: SlotField) -> dict[str, Any]:
     rules = slot.rules
-    told = {"least": rules.least.word, "roles": list(rules.roles)}
-    return {**vars(rules), **told, "item": slot.item.__name__, "is_pinned": slot.is_pinned}
+    told = {"least": rules.least.word, "item": slot.item.__name__, "is_pinned": slot.is_pinned}
+    return {**vars(rules), **told}

@@ -101,7 +101,7 @@ def _writers(slot: SlotField) -> str:
     else:
         least = slot.rules.least
         who = "anybody" if least is Trust.DOCUMENT else f"{least.word} and above"
-    return who + (f", for {', '.join(slot.rules.roles)}" if slot.rules.roles else "")
+    return who
 
 
 def _leaves(slot: SlotField) -> str:

@@ -41,7 +41,6 @@ class Slot:
         least: The least trust that every source of a record needs. With ``Trust.USER``, what rests on a tool, a
             document or the agent is refused.
         guidance: Tells the compressor what belongs in the slot; empty for a slot that the prompt explains.
-        roles: Roles that see the slot; empty for every role.
     """
 
     key: str
@@ -52,7 +51,6 @@ class Slot:
     lesser: Lesser = "was"
     least: Trust = Trust.DOCUMENT
     guidance: str = ""
-    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ def choices_of(item: type[Item]) -> dict[str, tuple[str, ...]]:
     return {n: tuple(get_args(kind)) for n, kind in found.items() if get_origin(kind) is Literal}
 
 
-_UNFINGERPRINTED = ("guidance", "roles", "least")
+_UNFINGERPRINTED = ("guidance", "least")
 
 
 def fingerprint_of(slots: dict[str, SlotField]) -> list[dict[str, Any]]:

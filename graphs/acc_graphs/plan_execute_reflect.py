@@ -28,9 +28,9 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command, RetryPolicy
 
+from acc.board.memory import Controller
 from acc.integrations.langgraph import MemoryNode, MemoryState, worth_retrying
 from acc.integrations.recording import RecordedNode
-from acc.integrations.stepping import Controller
 from acc_graphs.deployment import chat_model, opening_evidence, served_memory, served_model
 from acc_graphs.planning_prompts import Plan, Prompts, Reflection, structured
 

@@ -23,9 +23,9 @@ from helpers_board import (
     takes_all,
 )
 
-from acc.board.board import HEADING, OWN_HEADING, Board, BoardOverflow, Shareable
+from acc.board.board import HEADING, OWN_HEADING, Board, BoardOverflow
+from acc.board.delivery import SAID_TO_ALL
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.telling import SAID_TO_ALL
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey
@@ -94,29 +94,6 @@ def shared_lines(shared: BoardMemory, key: ThreadKey) -> tuple[str, ...]:
     return tuple(rule.text_of for rule in state.constraints)
 
 
-def test_a_filter_of_the_deployer_shares_what_it_allows(memory: MemoryController[Any]) -> None:
-    seen: list[Shareable] = []
-
-    def allow(each: Shareable) -> bool:
-        seen.append(each)
-        return "cancer" not in each.text
-
-    shared = BoardMemory(memory, Board("house", allow=allow))
-    speak(shared, TRIAGE, "Never let anybody in before 9 am.", ILL)
-    assert rules(shared) == ["Never let anybody in before 9 am."]
-    assert "cancer" not in everything_on(shared)
-    assert {each.thread for each in seen} == {TRIAGE}
-
-
-def test_a_filter_that_fails_shares_nothing_and_says_so(memory: MemoryController[Any]) -> None:
-    def allow(each: Shareable) -> bool:
-        raise KeyError(each.text)
-
-    step = speak(BoardMemory(memory, Board("house", allow=allow)), TRIAGE, ILL)
-    assert step.board_step is None
-    assert step.warnings == ("the board's filter failed: KeyError",)
-
-
 def test_the_operators_rules_are_for_all(shared: BoardMemory) -> None:
     shared.step(None, said(("operator", RULE), ("user", ILL)), thread=TRIAGE)
     assert rules(shared) == [RULE]
@@ -124,11 +101,8 @@ def test_the_operators_rules_are_for_all(shared: BoardMemory) -> None:
     assert shared.head(TRIAGE).state.constraints[0].words.channel is Channel.OPERATOR
 
 
-def test_only_the_sentence_goes_where_the_message_was_not_said_to_all(
-    memory: MemoryController[Any],
-) -> None:
-    shared = BoardMemory(memory, Board("house", allow=lambda each: "db-2" in each.text))
-    speak(shared, TRIAGE, f"I am ill with cancer. {RULE} My wife does not know.")
+def test_of_a_message_only_the_rules_sentence_goes(shared: BoardMemory) -> None:
+    speak(shared, TRIAGE, f"I am ill with cancer. {RULE} My wife does not know.", to="all")
     assert board_texts(shared) == [RULE]
     assert "cancer" not in everything_on(shared)
 
@@ -188,8 +162,7 @@ def test_saying_a_rule_again_to_any_agent_cancels_its_end(shared: BoardMemory) -
     assert rules(shared) == [RULE]
 
 
-@pytest.mark.parametrize("allow", [None, lambda _: True])
-def test_an_agreement_stays_with_its_agent(sharing: Sharing, allow: Any) -> None:
+def test_an_agreement_stays_with_its_agent(sharing: Sharing) -> None:
     """Half of it is an agent's words, which nobody said to all."""
     offer, yes = "Shall I never restart db-2?", "Yes."
 
@@ -197,7 +170,7 @@ def test_an_agreement_stays_with_its_agent(sharing: Sharing, allow: Any) -> None
         users = [m for m in reading.messages if m.channel is Channel.USER and m.text == yes]
         return Proposal(rules=tuple(ProposedPin(yes, m.ref, offer=offer) for m in users))
 
-    shared = sharing(Board("incident", allow=allow), model=compressor)
+    shared = sharing(Board("incident"), model=compressor)
     shared.step(None, said(("user", "Hello."), ("agent", offer)), thread=TRIAGE)
     step = speak(shared, TRIAGE, yes, to="all")
     assert rules(shared) == []
@@ -211,7 +184,7 @@ def test_nobody_elses_words_make_a_rule_on_the_board(sharing: Sharing, channel: 
     def compressor(reading: Reading) -> Proposal:
         return Proposal(rules=tuple(ProposedPin(m.text, m.ref) for m in reading.messages))
 
-    shared = sharing(Board("b", allow=lambda _: True), listener=compressor, model=compressor)
+    shared = sharing(Board("b"), listener=compressor, model=compressor)
     shared.step(None, said(("user", "Go on."), (channel, RULE)), thread=TRIAGE, to="all")
     assert rules(shared) == ["Go on."]
     assert RULE not in everything_on(shared)
@@ -248,7 +221,7 @@ def test_a_board_belongs_to_a_user_of_a_tenant(memory: MemoryController[Any]) ->
     assert RULE in speak(for_all, ThreadKey("x", user="bob"), "Hello.").text()
 
 
-@pytest.mark.parametrize("given", [{"name": " "}, {"allow": 3}, {"policy": BoardState}])
+@pytest.mark.parametrize("given", [{"name": " "}, {"policy": BoardState}])
 def test_a_board_that_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         Board(**{"name": "b", **given})
@@ -304,9 +277,9 @@ def test_the_bound_of_what_is_read_is_the_sum_of_both(shared: BoardMemory) -> No
 
 def test_a_hand_over_flushes_what_waits(sharing: Sharing) -> None:
     policy = Policy(cadence=Cadence(compress_over=2_000))
-    shared = sharing(Board("b", allow=lambda _: True), policy=policy)
+    shared = sharing(Board("b"), policy=policy)
     assert shared.flush(TRIAGE) is None
-    speak(shared, TRIAGE, RULE)
+    shared.step(None, said(("operator", RULE)), thread=TRIAGE)
     assert not rules(shared)
     made = shared.flush(TRIAGE)
     assert made is not None
@@ -367,24 +340,23 @@ def test_a_sentence_arrives_as_its_agent_held_it(tmp_path: Path, text: str) -> N
 
     with MemoryController.open(tmp_path, store="none", model=compressor) as memory:
         alone = memory.step(None, Turn.said(text), thread="alone")
-        for board, to in ((Board("a", allow=lambda _: True), ""), (Board("b"), "all")):
-            shared = BoardMemory(memory, board, listener=False)
-            step = speak(shared, ThreadKey("t", agent=board.name), text, to=to)
-            held = [rule.words.text for rule in alone.state.constraints]
-            assert held
-            assert rules(shared, ThreadKey("t")) == held
-            assert not step.state.constraints
-            assert not step.warnings
+        shared = BoardMemory(memory, Board("b"), listener=False)
+        step = speak(shared, ThreadKey("t"), text, to="all")
+        held = [rule.words.text for rule in alone.state.constraints]
+        assert held
+        assert rules(shared, ThreadKey("t")) == held
+        assert not step.state.constraints
+        assert not step.warnings
 
 
 def test_a_worker_behind_the_agent_shares_with_the_next_step(sharing: Sharing) -> None:
     shared = sharing(
-        Board("b", allow=lambda each: each.text == RULE),
+        Board("b"),
         model=takes_all,
         policy=Policy(cadence=Cadence()),
         behind=True,
     )
-    step = speak(shared, TRIAGE, RULE)
+    step = shared.step(None, said(("operator", RULE)), thread=TRIAGE)
     assert shared.memory.settle()
     shared.step(step.state, Turn.said("Go on."), thread=TRIAGE)
     assert rules(shared) == [RULE]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.board.board import Board, BoardOverflow
+from acc.board.delivery import SAID_TO_ALL
 from acc.board.listening import Heard, Marked
 from acc.board.memory import BoardMemory
-from acc.board.telling import SAID_TO_ALL
 from acc.controller.controller import MemoryController
 from acc.journal import Journal, ThreadKey
 from acc.state.items import Pinned
@@ -152,12 +152,12 @@ def _killed(where: str) -> Any:
 )  # fmt: skip
 def test_what_was_said_to_all_stands_once_and_for_all(asked: list[Any]) -> None:
     """No order of agents and of deaths loses or doubles a rule."""
-    board = Board("b", allow=lambda each: each.text in OPEN)
+    board = Board("b")
     with tempfile.TemporaryDirectory() as folder, _opened(folder) as memory:
         shared = BoardMemory(memory, board)
         for key, text, where in asked:
             with _killed(where) if where else nullcontext(), suppress(Killed):
-                shared.step(None, said(("user", text)), thread=key)
+                shared.step(None, said(("operator", text)), thread=key)
             shared = BoardMemory(memory, board) if where else shared
         expected = sorted(
             {m.message.text for key in AGENTS for m in memory.journal.messages(key)}

@@ -99,11 +99,8 @@ def test_a_listener_shares_nothing_without_words_of_the_user(
     assert not rules(shared)
 
 
-@pytest.mark.parametrize("given", [{}, {"allow": lambda _: True}])
-def test_what_is_private_stays_so_whatever_else_says_to_share_it(
-    sharing: Sharing, given: dict[str, Any]
-) -> None:
-    shared = sharing(Board("b", **given), listener=hears_illness, model=takes_all)
+def test_what_is_private_stays_so_whatever_else_says_to_share_it(sharing: Sharing) -> None:
+    shared = sharing(Board("b"), listener=hears_illness, model=takes_all)
     step = shared.step(None, said(("user", RULE), ("user", ILL)), thread=TRIAGE, to="all")
     assert rules(shared) == [RULE]
     assert "cancer" not in everything_on(shared)

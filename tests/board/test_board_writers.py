@@ -19,6 +19,7 @@ from helpers_board import (
     everything_on,
     is_clean,
     rules,
+    said,
     speak,
     takes_all,
 )
@@ -77,17 +78,17 @@ def test_who_is_always_slower_is_told(shared: BoardMemory, monkeypatch: pytest.M
         speak(shared, TRIAGE, RULE, to="all")
 
 
-@pytest.mark.parametrize("said_to", ["", "all"])
-def test_a_step_repeated_after_a_kill_writes_nothing_twice(tmp_path: Path, said_to: Any) -> None:
-    board = Board("incident", allow=lambda _: True)
+@pytest.mark.parametrize("to", ["", "all"])
+def test_a_step_repeated_after_a_kill_writes_nothing_twice(tmp_path: Path, to: Any) -> None:
+    board, turn = Board("incident"), said(("operator", RULE))
     with MemoryController.open(tmp_path, store="none") as memory:
-        memory.step(None, Turn.said(RULE), thread=TRIAGE, force=True)  # killed before the board
+        memory.step(None, turn, thread=TRIAGE, force=True)  # killed before the board
     versions = set()
     for _ in range(3):
         with MemoryController.open(tmp_path, store="none") as memory:
             shared = BoardMemory(memory, board)
             state = memory.policy.schema.empty()
-            step = shared.step(state, Turn.said(RULE), thread=TRIAGE, to=said_to)
+            step = shared.step(state, turn, thread=TRIAGE, to=to)
             assert step.state.turn == 1
             assert rules(shared) == [RULE]
             assert board_texts(shared) == [RULE]
@@ -97,15 +98,16 @@ def test_a_step_repeated_after_a_kill_writes_nothing_twice(tmp_path: Path, said_
 
 
 def test_what_ended_is_not_brought_back_by_a_repeated_step(tmp_path: Path) -> None:
-    board = Board("incident", allow=lambda _: True)
+    board = Board("incident")
     with MemoryController.open(tmp_path, store="none") as memory:
         shared = BoardMemory(memory, board)
-        speak(shared, TRIAGE, RULE)
+        speak(shared, TRIAGE, RULE, to="all")
         speak(shared, FIXER, LIFT, "Go on.")
         assert rules(shared) == []
     with MemoryController.open(tmp_path, store="none") as memory:
         shared = BoardMemory(memory, board)
-        shared.step(memory.policy.schema.empty(), Turn.said(RULE), thread=TRIAGE)
+        empty = memory.policy.schema.empty()
+        shared.step(empty, Turn.said(RULE), thread=TRIAGE, to="all")
         assert rules(shared) == []
 
 

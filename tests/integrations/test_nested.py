@@ -352,7 +352,7 @@ def test_what_nobody_said_to_all_stays_private() -> None:
 
 
 class Listening:
-    """A model that compresses each message of the user as a rule, and calls private what is confidential."""
+    """A model that compresses each message of the user as a rule, and hears what is confidential and said to all."""
 
     name = "scripted"
 
@@ -365,9 +365,11 @@ class Listening:
             for ref, text in found
             if not is_listener or "Confidential" in text
         ]
-        return Completion(
-            json.dumps({"private" if is_listener else "rules": quotes}), Usage(), self.name
-        )
+        said = {"private" if is_listener else "rules": quotes}
+        if is_listener:
+            every = [(text, ref) for ref, text in found if "Everybody" in text]
+            said["to_all"] = [{"quote": q, "ref": ref, "to": "Everybody"} for q, ref in every]
+        return Completion(json.dumps(said), Usage(), self.name)
 
     async def acomplete(self, messages: Any, schema: Any, **_: Any) -> Completion:
         return self.complete(messages, schema)
@@ -425,16 +427,17 @@ def test_deep_agents_whose_messages_have_no_ids_go_on() -> None:
 
 
 @ASYNC
-@pytest.mark.parametrize("memory_with", [memory_of, patient])
-def test_a_filter_shares_what_the_deployer_allows(memory_with: Any, asynchronous: bool) -> None:
-    """What waits in the caller's tail is shared before the sub-agent reads the board."""
-    memory, model = memory_with(), answers("Booked.")
-    board = Board("house", allow=lambda item: "db-2" in item.text)
-    own = MemoryMiddleware(memory, share=board)
-    deep = deep_agent(memory, finder(model, own), 2, share=board)
-    say(deep, "Never restart db-2. Never tell anybody that I am ill.", asynchronous)
-    assert "Never restart db-2." in str(model.prompts[0])
-    assert "that I am ill" not in str(model.prompts[0])
+@pytest.mark.parametrize("limit", [0, 2_000])
+def test_what_waits_in_the_callers_tail_is_shared_before_a_sub_agent_reads(
+    limit: int, asynchronous: bool
+) -> None:
+    policy = Policy(cadence=Cadence(compress_over=limit))
+    memory, model = memory_of(model=Listening(), policy=policy), answers("Booked.")
+    own = MemoryMiddleware(memory, share="rules")
+    deep = deep_agent(memory, finder(model, own), 2, share="rules")
+    say(deep, "Everybody: never restart db-2.", asynchronous)
+    assert "never restart db-2" in str(model.prompts[0])
+    assert on_board(memory) == ["Everybody: never restart db-2."]
 
 
 @ASYNC

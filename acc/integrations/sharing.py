@@ -1,4 +1,4 @@
-"""How an agent in a graph reaches its memory: opened by name, with a board beside it, as a run in traces and streams.
+"""The board that the agents of a conversation share, as a run of one of them reaches it.
 
 The agents of a conversation share the rules that somebody said to all of them (`acc.board.board.Board`):
 `MemoryMiddleware(memory, share="rules", to="all")`. The board belongs to the conversation at the top: its tenant, user
@@ -7,118 +7,25 @@ and thread. Each agent that has the memory reads it before its own state.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-from langchain_core.runnables import RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import ensure_config, merge_configs
-from langgraph.config import get_stream_writer
-from langgraph.constants import TAG_NOSTREAM
+from typing import Any, Literal
 
 from acc.board.board import Board, SharedStep
-from acc.board.memory import BoardMemory
-from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.driving import Doing, perform
+from acc.board.memory import BoardMemory, Controller
+from acc.driving import Doing
 from acc.errors import ConfigurationError
-from acc.folders import expanded
-from acc.integrations.channel_update import Looked
 from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.journal import ThreadKey
 from acc.journal.boards import Origin
-from acc.journal.opened import is_url
 from acc.step.result import Step
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
-Controller = MemoryController[Any] | AsyncMemoryController[Any]
-
-RUN = "acc_memory"
-"""Name of the run of a step in traces, and its ``lc_source``."""
-
-
-_OPEN: dict[tuple[Path | str, str], MemoryController[Any]] = {}
-_GUARD = threading.Lock()
-
-
-def opened(memory: Controller | str, folder: str | Path | None) -> Controller:
-    """Return a memory, or open the one whose model is named; agents of a process share one of the same folder."""
-    if not isinstance(memory, str):
-        if folder is not None:
-            raise ConfigurationError(
-                "a folder beside a memory that is open",
-                where="folder",
-                hint='give a folder with a model\'s name: MemoryMiddleware("openai:NAME", folder=...)',
-            )
-        return memory
-    named = folder or "memory"
-    where = str(named) if is_url(named) else expanded(named).absolute()
-    with _GUARD:
-        held = _OPEN.get((where, memory))
-        if held is None:
-            model = None if memory == "keyless" else memory
-            held = _OPEN[where, memory] = MemoryController.open(where, model=model)
-        return held
-
-
-def traced(memory: Controller, doing: Doing[Step[Any]], looked: Looked) -> Doing[Step[Any]]:
-    """Take a step as a run `RUN`, if somebody traces or streams.
-
-    A compressor's calls are its children. The graph's stream does not show their tokens.
-    """
-    whole = ensure_config(looked.given.config)
-    callbacks = whole.get("callbacks")
-    if not getattr(callbacks, "handlers", callbacks):
-        return (yield from doing)
-    about = {**whole.get("metadata", {}), "lc_source": RUN}
-    about.setdefault("thread_id", looked.thread.thread)
-    given = merge_configs(whole, {"tags": [TAG_NOSTREAM], "metadata": about})
-    return (yield _Traced(memory, doing, looked.turn, given))  # type: ignore[no-any-return]
-
-
-class _Traced(NamedTuple):
-    memory: Any
-    doing: Doing[Step[Any]]
-    turn: Turn
-    config: RunnableConfig
-
-    def complete(self) -> Any:
-        return self._run().invoke(self.turn, self.config)
-
-    async def acomplete(self) -> Any:
-        return await self._run().ainvoke(self.turn, self.config)
-
-    def _run(self) -> RunnableLambda[Turn, Any]:
-        async def awaited(_: Turn) -> Any:
-            return await self.memory.carried_out(self.doing)
-
-        return RunnableLambda(lambda _: perform(self.doing), awaited, name=RUN)
-
-
-def tell(step: Step[Any]) -> None:
-    """Send what a step made to the stream (``stream_mode="custom"``), as plain JSON; nothing outside of a graph."""
-    try:
-        writer = get_stream_writer()
-    except (RuntimeError, KeyError):  # no graph is running
-        return
-    turn = step.state.turn
-    is_compressed = any(each.given.proposal is not None for each in step.commits)
-    writer({
-        "memory": "committed", "turn": turn, "version": step.state.version, "hash": step.state.hash,
-        "compressed": is_compressed,
-    })  # fmt: skip
-    if step.notes:
-        writer({"memory": "notes", "turn": turn, "notes": [str(note) for note in step.notes]})
-    for warning in (*step.warnings, *filter(None, (step.failure,))):
-        writer({"memory": "warning", "turn": turn, "warning": warning})
-
-
 Share = Literal["rules"] | Board
 """``"rules"`` shares the rules that somebody said to all agents: the operator's, and the user's where ``to="all"`` says
-so. A `Board` of your own has its name, filter and bound (`acc.board.board.Board`)."""
+so. A `Board` of your own has its name, user and bound (`acc.board.board.Board`)."""
 
 To = Literal["", "all"] | Callable[[Config], str]
 """Whom the user speaks to: ``"all"`` who read the board, or what a function says of a run's configuration."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from acc.board.board import Board, Shareable, SharedStep, State, To
+from acc.board.board import SharedStep, State, To
 from acc.board.listening import Hearing, LaterWords, is_earlier
 from acc.board.writing import Batch, Desk, Known
 from acc.commit.commit import Commit, Given, commit
@@ -38,7 +38,6 @@ class Delivery:
     """Chooses what one turn of an agent brings to a board, and makes the messages and the proposal that bring it.
 
     Args:
-        board: The board.
         batch: What the agent's commits brought.
         heard: What a listener said of it.
         to_all: Those of its messages that go there as the caller says.
@@ -50,26 +49,23 @@ class Delivery:
         remembers: Whether one of them says of another that it was said to all.
         shared: Why rules are shared, one line each.
         private: Why what stays private does.
-        warnings: What else went wrong.
     """
 
     def __init__(
         self,
-        board: Board,
         batch: Batch,
         heard: Hearing,
         to_all: Sequence[Message],
         state: State,
         known: Known,
     ) -> None:
-        self._board, self._batch, self._heard = board, batch, heard
+        self._batch, self._heard = batch, heard
         self._to_all = {message.ref for message in to_all}
         self._state, self._known = state, known
         self.messages: list[Message] = []
         self.remembers = False
         self.shared: list[str] = []
         self.private: list[str] = []
-        self.warnings: list[str] = []
         self._used: Counter[Channel] = Counter()
         self._refs: dict[tuple[str, str], str] = {}
         self._rules: list[ProposedPin] = []
@@ -96,15 +92,15 @@ class Delivery:
             return
         if not self._is_news(words):
             return
-        reason, why = self._judged(rule, words)
+        reason, why = self._judged(words)
         if reason and rule.offer is not None:
             why = "it agrees to an agent's words, which nobody said to all"
         if why:
             self._stays(words, why)
             return
-        later = [w for w in rule.later if w != words and self._goes_along(rule, w, "later")]
+        later = [w for w in rule.later if w != words and self._goes_along(w, "later")]
         aside = {"about": rule.about, "scope": rule.scope}
-        goes = {n: w for n, w in aside.items() if w and self._goes_along(rule, w, n)}
+        goes = {n: w for n, w in aside.items() if w and self._goes_along(w, n)}
         for each in goes.values():
             self._said(each)
         label, texts = f"new{len(self._rules)}", {name: each.text for name, each in goes.items()}
@@ -112,9 +108,9 @@ class Delivery:
         self._later += [ProposedLater(label, each.text, self._said(each)) for each in later]
         self.shared.append(f"{_named(words)} is shared: {reason}")
 
-    def _goes_along(self, rule: Rule, words: Words, name: str) -> bool:
+    def _goes_along(self, words: Words, name: str) -> bool:
         """Whether words that belong to a shared rule go to the board. If they stay with the agent, it is told."""
-        why = self._judged(rule, words)[1]
+        why = self._judged(words)[1]
         if why:
             self._stays(words, f"the {name} of a rule, and {why}")
         return not why
@@ -128,13 +124,13 @@ class Delivery:
             return True
         if not self._is_news(each.words):
             return False
-        reason, why = self._judged(each.rule, each.words)
+        reason, why = self._judged(each.words)
         if reason or (each.is_over and why == NOBODY):
             return True
         self._stays(each.words, f"about {each.rule.id} of the board, and {why}")
         return False
 
-    def _judged(self, rule: Rule, words: Words) -> tuple[str, str]:
+    def _judged(self, words: Words) -> tuple[str, str]:
         """Return why words are shared, or else why they are not; one of both is empty."""
         if words.channel is Channel.OPERATOR:
             return "the operator said it", ""
@@ -147,18 +143,7 @@ class Delivery:
         is_to_all = words.ref in self._to_all or self._known.is_to_all(self._origin(words.ref))
         if is_to_all and words.channel is Channel.USER:
             return "it was said to all", ""
-        if self._allows(rule, words):
-            return "the board's filter allows it", ""
         return "", NOBODY
-
-    def _allows(self, rule: Rule, words: Words) -> bool:
-        if self._board.allow is None:
-            return False
-        try:
-            return self._board.allow(Shareable(rule, words, self._batch.thread)) is True
-        except Exception as error:  # anybody's function
-            self.warnings.append(f"the board's filter failed: {type(error).__name__}")
-            return False
 
     def _stays(self, words: Words, why: str) -> None:
         self.private.append(f"{_named(words)} stays private: {why}")
@@ -230,22 +215,20 @@ def doubled(own: State, board: State) -> Iterator[str]:
                 yield rule.id
 
 
-def tell(
-    board: Board, desk: Desk, step: Step[Any], batch: Batch, heard: Hearing, to: To
-) -> Doing[SharedStep]:
+def tell(desk: Desk, step: Step[Any], batch: Batch, heard: Hearing, to: To) -> Doing[SharedStep]:
     """Tell a board what a step's batch brought, as it was heard; ``to`` says to whom the user spoke."""
     policy, to_all = desk.policy, batch.said if to == "all" else ()
     shared, private, warnings = list[str](), list[str](), list[str]()
 
     def delivered(state: State, known: Known) -> Commit[Any] | None:
         """Return the commit on a state of the board; None if it would change nothing but times."""
-        delivery = Delivery(board, batch, heard, to_all, state, known)
+        delivery = Delivery(batch, heard, to_all, state, known)
         messages = tuple(delivery.messages)
         given = Given(messages, state.turn + 1, messages, delivery.proposal())
         done = commit(state, policy, given)
         refused = sorted({f"the board refused: {note}" for note in done.refused})
         shared[:], private[:] = delivery.shared, delivery.private
-        warnings[:] = (*delivery.warnings, *refused)
+        warnings[:] = refused
         is_news = delivery.remembers or _standing(state) != _standing(done.state)
         return done if is_news or done.no_room else None
 
