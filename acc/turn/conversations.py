@@ -26,10 +26,10 @@ from acc.turn.transcript import (
 )
 from acc.turn.turn import Turn
 
-_LISTS = ("turns", "messages", "contents", "input")
-"""Keys under which an object has its messages: a scenario, chat, Gemini, OpenAI's Responses."""
+_LISTS = ("turns", "messages", "input")
+"""Keys under which an object has its messages: a scenario, chat, OpenAI's Responses."""
 
-_PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
+_PROMPTS = ("system", "instructions")
 """Keys under which such an object has the system prompt if it is not among the messages."""
 
 _FORMS = (
@@ -146,8 +146,7 @@ def _given(text: str, file: Path, repair: bool) -> _Given:
         raise InputError(what, where=str(file), hint=_FORMS)
     given = _Given([*whole[key]], [f"{file}, message {n + 1}" for n in range(len(whole[key]))])
     if prompt := next(filter(None, map(whole.get, _PROMPTS)), None):
-        content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
-        given.messages.insert(0, {"role": "system", "content": content})
+        given.messages.insert(0, {"role": "system", "content": prompt})
         given.places.insert(0, str(file))
     return given
 
