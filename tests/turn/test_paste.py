@@ -427,8 +427,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "keyless": plain,
     "terms": lambda text: terms(f"{text} {next(NUMBERS)}"),  # never the same text twice
     "secrets": SecretRedactor(),
-    "a quote in it": lambda text: Quotable([text]).find("never restart nginx"),
-    "a quote of it": lambda text: Quotable(["never restart nginx"]).find(text),
+    "a quote in it": lambda text: Quotable(text).find("never restart nginx"),
+    "a quote of it": lambda text: Quotable("never restart nginx").find(text),
 }
 
 
