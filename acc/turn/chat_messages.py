@@ -38,7 +38,7 @@ _ELSEWHERE = ("text", "message", "items", "value", "attachments", "files")
 READ = "OpenAI's, Anthropic's or LangChain's"
 
 
-class Message(NamedTuple):
+class ChatMessage(NamedTuple):
     """One message in the common form, without the model's reasoning.
 
     ``is_item`` marks one of several items that make up an answer. ``at`` is the message's time in ISO 8601, if it
@@ -58,7 +58,7 @@ class Message(NamedTuple):
         return not self.parts or any(part.kind != "result" for part in self.parts)
 
 
-def read_message(raw: Any, where: str) -> Message:
+def read_message(raw: Any, where: str) -> ChatMessage:
     """Read a message given as a dict, an object of an SDK or of LangChain, or ``(role, text)``.
 
     Raises:
@@ -105,7 +105,7 @@ def _dumped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     return None
 
 
-def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
+def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> ChatMessage:
     plain = kind.removesuffix("Chunk").removesuffix("Message").lower()
     if plain == "chat":
         plain = str(fields.get("role"))
@@ -132,7 +132,7 @@ def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
     )
 
 
-def _item(raw: Mapping[str, Any], where: str) -> Message:
+def _item(raw: Mapping[str, Any], where: str) -> ChatMessage:
     """Normalize an item of OpenAI's Responses: a call or a result."""
     parts = read_parts([raw], by_agent=True, where=where)
     role: Role = "tool" if parts and all(p.kind == "result" for p in parts) else "assistant"
@@ -142,10 +142,10 @@ def _item(raw: Mapping[str, Any], where: str) -> Message:
             where=where,
             hint="leave it out, or write it as a message with a role and content",
         )
-    return Message(role, parts, id=str(raw.get("id") or ""), is_item=True)
+    return ChatMessage(role, parts, id=str(raw.get("id") or ""), is_item=True)
 
 
-def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
+def _chat(raw: Mapping[str, Any], role: Role, where: str) -> ChatMessage:
     more, own_id = _mapping(raw.get("additional_kwargs")), str(raw.get("id") or "")
     is_summary = more.get("lc_source") == "summarization"
     by_agent = role == "assistant" and not is_summary
@@ -158,10 +158,10 @@ def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
     text = "\n".join(part.text for part in parts)
     if is_summary or (role == "user" and text.startswith(SUMMARY)):
         # A model wrote this text into a user's message: the user did not say it.
-        return Message("assistant", (Part("document", text, "summary"),), id=own_id)
+        return ChatMessage("assistant", (Part("document", text, "summary"),), id=own_id)
     if role == "tool" and not any(part.kind == "result" for part in parts):
         parts = (Part("result", text, first(raw, ("name",)), str(raw.get("tool_call_id") or "")),)
-    return Message(role, parts, first(raw, ("name",)), own_id, at=_time(raw, where))
+    return ChatMessage(role, parts, first(raw, ("name",)), own_id, at=_time(raw, where))
 
 
 def _content(raw: Mapping[str, Any], where: str) -> Any:

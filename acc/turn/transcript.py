@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from acc.errors import ConfigurationError
-from acc.turn.chat_messages import Message, read_message
+from acc.turn.chat_messages import ChatMessage, read_message
 from acc.turn.content_parts import Part
 from acc.turn.observations import Channel, Observation, storable, user_observations
 
@@ -70,7 +70,7 @@ It is left out, like the separate parts in which other servers return reasoning.
 class ReadMessage(NamedTuple):
     """A message with its observations in order; ``opens`` says whether a turn begins with it."""
 
-    message: Message
+    message: ChatMessage
     observations: tuple[Observation, ...]
     opens: bool
 
@@ -168,7 +168,7 @@ def seen_in(exchange: Iterable[ReadMessage]) -> tuple[Observation, ...]:
     return tuple(o for each in exchange for o in each.observations)
 
 
-def _observations(message: Message, channel: Channel, calls: Calls) -> Iterator[Observation]:
+def _observations(message: ChatMessage, channel: Channel, calls: Calls) -> Iterator[Observation]:
     """Yield a message's observations; ``channel`` is the channel of a user or system message."""
     for results, some in groupby(message.parts, lambda part: part.kind == "result"):
         parts = list(some)
@@ -200,7 +200,7 @@ def _agents(parts: Sequence[Part], calls: Calls) -> Iterator[Observation]:
             )
 
 
-def _users(message: Message, channel: Channel, parts: Sequence[Part]) -> Iterator[Observation]:
+def _users(message: ChatMessage, channel: Channel, parts: Sequence[Part]) -> Iterator[Observation]:
     yield from _documents(parts)
     text = _speech(parts)
     if parts and all(part.kind == "document" for part in parts):
