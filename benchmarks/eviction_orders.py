@@ -16,7 +16,7 @@ from typing import Any
 
 from acc.commit import room
 from acc.commit.draft import Draft
-from acc.commit.room import USE, by_last_use
+from acc.commit.leaving import USE, by_last_use
 from acc.state.items import Record
 from acc_eval.memories.acc import make_acc
 from acc_eval.probe import probe_memory

@@ -43,7 +43,7 @@ from injection_corpora import READERS, Case
 from injection_liars import Liar, LyingModel, agree
 
 from acc.compress.compressor import ModelCompressor
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.compress.keyless.rules import judge
 from acc.models import RecordedModel, RecordingModel, as_model
 from acc.models.protocol import ChatModel

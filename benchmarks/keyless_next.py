@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent / "keyless"))
 
 from dataset import scenarios
 
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.compress.keyless.rules import judge
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence, Policy

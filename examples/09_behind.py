@@ -3,7 +3,7 @@
 import tempfile
 import threading
 
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.controller.controller import MemoryController
 from acc.state.proposal import Proposal
 from acc.state.reading import Reading

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from acc.board.board import Board
 from acc.board.roles import Role, RoleMemory
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.controller.controller import MemoryController
 from acc.state.items import Name, Record, Text
 from acc.state.model import CompressedCognitiveState

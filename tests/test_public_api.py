@@ -88,7 +88,7 @@ def test_importing_the_library_loads_no_vendor() -> None:
 
 CORE = """
     acc.turn.turn acc.turn.transcript acc.state.model acc.state.proposal acc.state.render acc.gate
-    acc.compress.compressor acc.compress.judge acc.compress.keyless.compressor acc.commit.commit acc.step.result
+    acc.compress.compressor acc.compress.judge acc.compress.keyless acc.commit.commit acc.step.result
     acc.step.step acc.step.update
 """
 

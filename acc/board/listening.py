@@ -16,7 +16,7 @@ from acc.board.writing import Batch
 from acc.clock import moment
 from acc.commit.sources import Sources
 from acc.compress.compressor import Asking, AskingCompressor, ModelCompressor
-from acc.compress.keyless.compressor import compress as keyless
+from acc.compress.keyless import compress as keyless
 from acc.compress.prompt import material, unwrapped
 from acc.models.protocol import PromptMessage
 from acc.state.items import Rule, Words

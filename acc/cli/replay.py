@@ -7,7 +7,6 @@ stopped, however it ended.
 from __future__ import annotations
 
 import json as jsonlib
-import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -24,7 +23,6 @@ from acc.controller.watching import facts
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.folders import refuse_memorys
 from acc.journal import ThreadKey
-from acc.logs import log_event
 from acc.models.protocol import Usage
 from acc.models.recorded import RecordingModel
 from acc.schema import schema_named
@@ -36,8 +34,6 @@ from acc.step.result import Step
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.turn import UNDATED, Turn, dated
-
-_LOG = logging.getLogger(__name__)
 
 _COLUMNS = {
     "turn": 5, "reads": 7, "state": 7, "tail": 7, "transcript": 11, "in": 7, "out": 6, "evicted": 8, "outcome": 14,
@@ -61,8 +57,6 @@ def replay(
         "else 1100]", min=64)] = None,
     schema: Annotated[Any, option("NAME", "The schema of the state: a name that acc schema lists, file.py, or "
         "module:Class. [default: generic]", parser=schema_named)] = None,
-    repair: Annotated[bool, flag("--repair", "Accept a damaged file: replace broken characters, and skip an "
-        "incomplete last line.")] = False,
     turns: Annotated[int | None, option("N", "Replay only the first N turns.", min=0)] = None,
     json: Annotated[bool, flag("--json", "Print one JSON object a turn, on a line.")] = False,
 ) -> None:  # fmt: skip
@@ -70,9 +64,7 @@ def replay(
 
     With --memory, acc show, diff and verify can read the result.
     """
-    conversation = read_conversation(file, repair=repair)
-    for each in conversation.dropped:
-        log_event(_LOG, logging.WARNING, "dropped", each)
+    conversation = read_conversation(file)
     key = ThreadKey(thread or file.stem)
     asked = _recorded(model_named(model), record)
     cadence = None if compress_over is None else Cadence(compress_over=compress_over)

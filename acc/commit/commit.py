@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 
 from acc.commit.draft import Draft
 from acc.commit.endings import add_later, carry_out, judge
+from acc.commit.leaving import bound_tail, is_unsettled, make_room, settle_tail, withdraw
 from acc.commit.pinned import add_cues, add_pinned, close_goals
 from acc.commit.records import write_records
-from acc.commit.room import bound_tail, is_unsettled, make_room, settle_tail, withdraw
 from acc.commit.sources import Sources
 from acc.state.items import Artifact, Event
 from acc.state.model import CompressedCognitiveState

@@ -15,7 +15,7 @@ from acc.state.proposal import refs_in
 from acc.state.reasons import Note, Reason
 from acc.state.tail import Message
 from acc.text.normal import normalised, unescaped
-from acc.text.quoting import FoundQuote, NotFound, Quotable
+from acc.text.quoting import NotFound, Quotable
 from acc.text.sentences import sentences
 from acc.turn.observations import LAWFUL, SPEECH, Channel, Evidence, Trust
 
@@ -41,7 +41,7 @@ class Sources:
         self.heard = tuple(heard)
         self._policy = policy
         self._places = {message.ref: place for place, message in enumerate(self.messages)}
-        self._quotable: dict[tuple[int, ...], Quotable] = {}
+        self._quotable: dict[int, Quotable] = {}
 
     def place(self, written: str) -> int | None:
         """Return the place of the message whose ref stands somewhere in ``written``."""
@@ -63,7 +63,7 @@ class Sources:
         for place in sorted(range(len(self.messages)), key=lambda place: place != first):
             if self.messages[place].channel not in channels or not self._may_speak(place):
                 continue
-            found = self._in_run(quote, place)
+            found = self._search(quote, place)
             if not isinstance(found, NotFound):
                 return found
             near += [found] if found.reason != "absent" else []
@@ -164,31 +164,12 @@ class Sources:
         is_named = message.channel is Channel.USER and bool(message.speaker)
         return allowed is None or not is_named or message.speaker in allowed
 
-    def _in_run(self, quote: str, place: int) -> Words | NotFound:
-        """Search a message; if it lacks the quote, the run of messages of one speaker around it."""
-        found = self._search(quote, [place])
-        if isinstance(found, NotFound) and found.reason == "absent":
-            run = self._run(place)
-            if len(run) > 1:
-                return self._search(quote, run)
-        return found
-
-    def _run(self, place: int) -> list[int]:
-        whose = [(message.channel, message.speaker) for message in self.messages]
-        first = last = place
-        while first > 0 and whose[first - 1] == whose[place]:
-            first -= 1
-        while last + 1 < len(whose) and whose[last + 1] == whose[place]:
-            last += 1
-        return list(range(first, last + 1))
-
-    def _search(self, quote: str, places: list[int]) -> Words | NotFound:
-        run = [self.messages[place] for place in places]
-        if (key := tuple(places)) not in self._quotable:
-            cuts = [(message.cut_start, message.cut_end) for message in run]
-            self._quotable[key] = Quotable([message.text for message in run], cuts)
-        found = self._quotable[key].find(quote)
-        return words_of(run[found.index], found.text) if isinstance(found, FoundQuote) else found
+    def _search(self, quote: str, place: int) -> Words | NotFound:
+        message = self.messages[place]
+        if place not in self._quotable:
+            self._quotable[place] = Quotable(message.text, message.cut_start, message.cut_end)
+        found = self._quotable[place].find(quote)
+        return words_of(message, found) if isinstance(found, str) else found
 
 
 def refusal(reason: Reason, quote: str, why: str, of: str, ref: str = "") -> Note:

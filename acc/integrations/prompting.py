@@ -19,7 +19,7 @@ from acc.state.policy import Policy
 from acc.state.tail import Message, labelled, recalled, shortened
 from acc.text.lines import one_line
 from acc.turn.observations import MAYBE_PASTED, Channel, Evidence
-from acc.turn.paste.split import framed
+from acc.turn.paste import framed
 
 M = TypeVar("M", bound=BaseMessage)
 

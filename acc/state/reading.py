@@ -75,8 +75,8 @@ Judge = Callable[[Sequence[Claim]], Sequence[Judgement]]
 """A second reading without a model. It returns a judgement for each claim that it can decide."""
 
 
-MOST_ELEMENTS = 1_000
-"""Elements of one list of a proposal that commit takes."""
+MOST_PROPOSED = 1_000
+"""Elements of one list that a compressor of anybody's may propose. Of a model's answer fewer are read, with a note."""
 
 
 def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
@@ -96,6 +96,6 @@ def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
             return f"a record of {record.slot} is nested too deeply"
     lists = [value for value in vars(proposal).values() if isinstance(value, tuple)]
     lists += [record.refs for record in proposal.records]
-    if max(map(len, lists)) > MOST_ELEMENTS:
-        return f"a list has more than {MOST_ELEMENTS:,} elements"
+    if max(map(len, lists)) > MOST_PROPOSED:
+        return f"a list has more than {MOST_PROPOSED:,} elements"
     return ""

@@ -162,7 +162,7 @@ def memory_of(
     Raises:
         ConfigurationError: The model cannot be reached.
     """
-    from acc.compress.keyless.compressor import compress as keyless
+    from acc.compress.keyless import compress as keyless
     from acc.compress.keyless.rules import judge as keyless_judge
 
     compressor = keyless if options.model is None else as_compressor(options.model)

@@ -1,7 +1,6 @@
 """Normalizes a chat message of any supported provider to one form: its author and its parts.
 
-Supported are OpenAI's chat messages, Assistants and Responses items; the messages of Anthropic, Bedrock, Gemini
-(``parts``) and LlamaIndex (``blocks``); those of the AI SDK (UI and model messages); and LangChain's messages as
+Supported are OpenAI's chat messages, Assistants and Responses items, Anthropic's messages, and LangChain's messages as
 objects or as JSON (`messages_to_dict`, `dumpd`, a served thread). A message whose words stand elsewhere is refused.
 `acc.turn.content_parts` reads the parts, `acc.clock` the time. The module imports no vendor's package and never
 instantiates a class named in a file.
@@ -15,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from acc.clock import time_of
 from acc.errors import InputError
-from acc.turn.content_parts import Part, as_arguments, as_text, first, read_parts
+from acc.turn.content_parts import Part, as_arguments, first, read_parts
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -23,8 +22,6 @@ _ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
     "tool": "tool", "function": "tool",
 }  # fmt: skip
-_IN_PARTS: Mapping[str, Role] = {**_ROLES, "model": "assistant", "chatbot": "assistant"}
-"""Gemini's and LlamaIndex's roles."""
 LANGCHAIN: Mapping[str, Role] = {**_ROLES, "human": "user", "ai": "assistant"}
 """The role of a LangChain message, by its kind."""
 
@@ -34,16 +31,14 @@ _ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
 SUMMARY = "Here is a summary of the conversation to date:"
 """With this line summaries begin: those of LangChain's summariser, and of `MemoryController.export_messages`."""
 
-_PARTS = ("parts", "blocks")
-"""Fields that hold a message's parts instead of the content: Gemini and the AI SDK, LlamaIndex."""
+_PARTS = ("parts", "blocks", "toolInvocations", "experimental_attachments")
+_ELSEWHERE = ("text", "message", "items", "value", "attachments", "files")
+"""Fields in which other programs keep what belongs to the content: beside it, or in its place."""
 
-_ELSEWHERE = ("text", "message", "items", "value", "parts", "blocks", "attachments", "files")
-"""Fields in which other programs keep what belongs to the content."""
-
-READ = "OpenAI's, Anthropic's, Bedrock's, Gemini's, LlamaIndex's, the AI SDK's or LangChain's"
+READ = "OpenAI's, Anthropic's or LangChain's"
 
 
-class Message(NamedTuple):
+class ChatMessage(NamedTuple):
     """One message in the common form, without the model's reasoning.
 
     ``is_item`` marks one of several items that make up an answer. ``at`` is the message's time in ISO 8601, if it
@@ -63,7 +58,7 @@ class Message(NamedTuple):
         return not self.parts or any(part.kind != "result" for part in self.parts)
 
 
-def read_message(raw: Any, where: str) -> Message:
+def read_message(raw: Any, where: str) -> ChatMessage:
     """Read a message given as a dict, an object of an SDK or of LangChain, or ``(role, text)``.
 
     Raises:
@@ -84,8 +79,7 @@ def read_message(raw: Any, where: str) -> Message:
         return _langchain(*dumped, where)
     if "role" not in raw and isinstance(raw.get("type"), str):
         return _item(raw, where)
-    roles = _ROLES if _parts(raw) is None else _IN_PARTS
-    return _chat(raw, _role(raw.get("role"), roles, where), where)
+    return _chat(raw, _role(raw.get("role"), _ROLES, where), where)
 
 
 def is_message(raw: Any) -> bool:
@@ -111,7 +105,7 @@ def _dumped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     return None
 
 
-def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
+def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> ChatMessage:
     plain = kind.removesuffix("Chunk").removesuffix("Message").lower()
     if plain == "chat":
         plain = str(fields.get("role"))
@@ -138,7 +132,7 @@ def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
     )
 
 
-def _item(raw: Mapping[str, Any], where: str) -> Message:
+def _item(raw: Mapping[str, Any], where: str) -> ChatMessage:
     """Normalize an item of OpenAI's Responses: a call or a result."""
     parts = read_parts([raw], by_agent=True, where=where)
     role: Role = "tool" if parts and all(p.kind == "result" for p in parts) else "assistant"
@@ -148,10 +142,10 @@ def _item(raw: Mapping[str, Any], where: str) -> Message:
             where=where,
             hint="leave it out, or write it as a message with a role and content",
         )
-    return Message(role, parts, id=str(raw.get("id") or ""), is_item=True)
+    return ChatMessage(role, parts, id=str(raw.get("id") or ""), is_item=True)
 
 
-def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
+def _chat(raw: Mapping[str, Any], role: Role, where: str) -> ChatMessage:
     more, own_id = _mapping(raw.get("additional_kwargs")), str(raw.get("id") or "")
     is_summary = more.get("lc_source") == "summarization"
     by_agent = role == "assistant" and not is_summary
@@ -164,47 +158,28 @@ def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
     text = "\n".join(part.text for part in parts)
     if is_summary or (role == "user" and text.startswith(SUMMARY)):
         # A model wrote this text into a user's message: the user did not say it.
-        return Message("assistant", (Part("document", text, "summary"),), id=own_id)
+        return ChatMessage("assistant", (Part("document", text, "summary"),), id=own_id)
     if role == "tool" and not any(part.kind == "result" for part in parts):
-        of = {**more, **raw} if "blocks" in raw else raw  # LlamaIndex keeps both there
-        parts = (Part("result", text, first(of, ("name",)), str(of.get("tool_call_id") or "")),)
-    return Message(role, parts, first(raw, ("name",)), own_id, at=_time(raw, where))
+        parts = (Part("result", text, first(raw, ("name",)), str(raw.get("tool_call_id") or "")),)
+    return ChatMessage(role, parts, first(raw, ("name",)), own_id, at=_time(raw, where))
 
 
 def _content(raw: Mapping[str, Any], where: str) -> Any:
     """Return the message's content. Raises an error if it may be under an unknown key."""
-    content, parts = raw.get("content"), _parts(raw)
-    if parts is not None:
-        joined = as_text(parts)
-        before = [content] if isinstance(content, str) and content not in joined else []
-        return [*before, *parts]
-    tools = _listed(raw, "toolInvocations", where)  # these two are of old AI SDK versions
-    files = _listed(raw, "experimental_attachments", where)
-    beside = [
-        *({"type": "tool-invocation", "toolInvocation": each} for each in tools),
-        *({"type": "file", **_mapping(each)} for each in files),
-    ]
-    if beside:
-        given = content if isinstance(content, list) else [content] if content else []
-        return [*given, *beside]
+    content = raw.get("content")
     known = {"content", "tool_calls", "function_call", "refusal", "audio"}
-    elsewhere = [key for key in _ELSEWHERE if raw.get(key)] if not content else []
+    elsewhere = [key for key in (*_PARTS, *(_ELSEWHERE if not content else ())) if raw.get(key)]
     if not known & raw.keys() or elsewhere:
         what = f", but there is something under {elsewhere[0]!r}" if elsewhere else ""
+        what = f"the message has no content{what}"
+        if content:
+            what = f"the message has content, and something under {elsewhere[0]!r}"
         raise InputError(
-            f"the message has no content{what}",
+            what,
             where=where,
-            hint=f"put its text under 'content'; supported are messages in {READ} form",
+            hint=f"put all of it under 'content'; supported are messages in {READ} form",
         )
     return content
-
-
-def _parts(raw: Mapping[str, Any]) -> Sequence[Any] | None:
-    """The parts of a message that has them instead of content; None for any other message."""
-    found = next((raw[key] for key in _PARTS if raw.get(key) is not None), None)
-    if isinstance(found, str):
-        return [found]
-    return found if isinstance(found, list | tuple) else None
 
 
 def _voiced(raw: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[Part]:
@@ -245,7 +220,7 @@ def _listed(raw: Mapping[str, Any], name: str, where: str) -> list[Any]:
 # --- times ---
 
 TIMES = ("timestamp", "created_at", "createdAt", "created")
-"""Fields with the time of a message, in the message itself or in what LangChain and the AI SDK keep beside it."""
+"""Fields with the time of a message, in the message itself or in what LangChain keeps beside it."""
 
 
 def _time(raw: Mapping[str, Any], where: str) -> str:

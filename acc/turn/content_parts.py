@@ -1,8 +1,6 @@
 """Classifies the parts of a chat message's content.
 
-Read are the parts of OpenAI (Chat Completions, Responses, Assistants), Anthropic, Bedrock's Converse
-(``{"text": ...}``, ``{"toolUse": ...}``), Gemini (``{"functionCall": ...}``, also dumped with all its fields), the AI
-SDK, LlamaIndex (``{"block_type": ...}``), MCP and LangChain. The kinds are:
+Read are the parts of OpenAI (Chat Completions, Responses, Assistants), Anthropic, MCP and LangChain. The kinds are:
 
 - speech: the words of the message's author;
 - document: text that the author attached: a file, a search result, a resource, a part of an unknown type;
@@ -34,45 +32,39 @@ class Part(NamedTuple):
     call_id: str = ""
 
 
+_OWN = ("text", "refusal")
+"""Fields that hold the author's words."""
 _SPEECH = {"text", "input_text", "output_text", "refusal"}
 _CALLS = {
-    "tool_use", "server_tool_use", "mcp_tool_use", "toolUse",  # Anthropic, Bedrock
-    "function_call", "custom_tool_call", "mcp_call", "functionCall",  # OpenAI's Responses, Gemini
-    "tool_call", "server_tool_call", "tool-call",  # LangChain, AI SDK
-}  # fmt: skip
-_RESULTS = {
-    "tool-result", "tool-error", "toolResult", "functionResponse", "function_response",
-    "tool_response", "toolResponse",
+    "tool_use", "server_tool_use", "mcp_tool_use",  # Anthropic
+    "function_call", "custom_tool_call", "mcp_call",  # OpenAI's Responses
+    "tool_call", "server_tool_call",  # LangChain
 }  # fmt: skip
 _RESULT_ENDS = ("tool_result", "_call_output")
 _ANY_TOOL = {"tool_result", "mcp", "server", "function", "custom_tool"}
 """Prefixes of result types that do not name the tool."""
 _THOUGHTS = {
-    "reasoning", "thinking", "redacted_thinking", "reasoning_content", "reasoningContent",
-    "input_json_delta", "tool_call_chunk", "invalid_tool_call", "step-start",
-    "tool-approval-request", "item_reference", "compaction",
+    "reasoning", "thinking", "redacted_thinking", "reasoning_content", "input_json_delta",
+    "tool_call_chunk", "invalid_tool_call", "item_reference", "compaction",
 }  # fmt: skip
 """Part types that are not words of the answer. A broken call is also in a field of the message."""
-_CACHE_POINTS = {"cachePoint", "cache"}
-"""Part types that only tell the provider what to cache: Bedrock, LlamaIndex."""
 
-_IDS = ("call_id", "tool_use_id", "toolUseId", "tool_call_id", "toolCallId", "id")
-_NAMES = ("name", "toolName", "tool_name")
-_ARGUMENTS = ("input", "args", "arguments", "rawInput", "tool_kwargs")
-_OUTPUTS = ("output", "content", "result", "results", "response", "errorText", "error", "outputs")
+_IDS = ("call_id", "tool_use_id", "tool_call_id", "id")
+_ARGUMENTS = ("input", "args", "arguments")
+_OUTPUTS = ("output", "content", "result", "results", "error", "outputs")
 
 _TITLES = (
-    "title", "filename", "fileName", "file_name", "displayName", "display_name", "name", "uri", "fileUri", "file_uri",
+    "title", "filename", "file_name", "name", "uri",
 )  # fmt: skip
 _WORDS = (
     "text", "value", "transcript", "content", "context", "description", "summary", "refusal",
     "code", "output",
 )  # fmt: skip
 _INSIDE = ("source", "file", "resource", "input_audio", "audio", "data")
-_FILE = ("data", "base64", "bytes", "blob", "file_data")
+_FILE = ("data", "base64", "blob", "file_data")
 _DATA = (*_FILE, "url", "file_url")
-_MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "document_mimetype")
-_UNREADABLE = (*_FILE, "encrypted_content", "encryptedContent", "signature")
+_MIMES = ("mime_type", "mimeType", "media_type")
+_UNREADABLE = (*_FILE, "encrypted_content", "signature")
 _TEXTUAL = (
     "text/",
     *(f"application/{x}" for x in ("json", "xml", "yaml", "x-yaml", "toml", "csv")),
@@ -111,8 +103,9 @@ def read_part(raw: Any, *, by_agent: bool) -> Iterator[Part]:
     elif not isinstance(raw, Mapping):
         yield Part("mark", f"[{type(raw).__name__}]")
     else:
-        kind, body = _unwrapped(raw)
-        yield from _tool_use(kind, body, by_agent) or [_said(kind, body, by_agent)]
+        kind = raw.get("type") or next((key for key in _OWN if raw.get(key) is not None), "")
+        kind = kind if isinstance(kind, str) else "part"
+        yield from _tool_use(kind, raw, by_agent) or [_said(kind, raw, by_agent)]
 
 
 def _glued(parts: Iterable[Part]) -> Iterator[Part]:
@@ -133,8 +126,6 @@ def as_text(value: Any) -> str:
     """Return a tool's output as text: JSON, unless it is text or content parts."""
     if value is None or isinstance(value, str):
         return value or ""
-    if isinstance(value, Mapping) and value.keys() - {"providerOptions"} == {"type", "value"}:
-        return as_text(value["value"])  # the AI SDK's form of outputs
     if isinstance(value, list | tuple) and value and all(map(_has_text, value)):
         return "\n".join(map(_brought_text, value))
     return _json(value)
@@ -154,44 +145,18 @@ def first(raw: Mapping[str, Any], keys: Sequence[str]) -> str:
     return next((value for value in found if isinstance(value, str) and value), "")
 
 
-def _unwrapped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The type of a part and the object with its fields."""
-    kind = raw.get("type") or raw.get("block_type")
-    if kind == "tool-invocation" and isinstance(raw.get("toolInvocation"), Mapping):
-        return "tool-", raw["toolInvocation"]
-    if isinstance(kind, str) and kind:
-        return kind, raw
-    if raw.get("thought") is True:
-        return "reasoning", raw
-    if said := next((key for key in ("text", "refusal") if raw.get(key) is not None), ""):
-        return said, raw
-    # Gemini and Bedrock: {type: content}, in Gemini's dumps beside a signature and fields that are None.
-    for key, value in raw.items():
-        if isinstance(value, Mapping):
-            return _guarded(value) if key == "guardContent" else (str(key), value)
-    return str(next(iter(raw), "part")), raw
-
-
-def _guarded(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """What Bedrock's guard is to check: the author's words, unless they are marked as a source."""
-    words = body.get("text")
-    if isinstance(words, Mapping) and "grounding_source" not in (words.get("qualifiers") or ()):
-        return "text", {"text": words.get("text")}
-    return "guardContent", body
-
-
 def _tool_use(kind: str, body: Mapping[str, Any], by_agent: bool) -> list[Part]:
     """The call, the result, or both, that a part stands for; empty for any other part."""
-    named, call_id = first(body, _NAMES), first(body, _IDS)
+    named, call_id = first(body, ("name",)), first(body, _IDS)
     output = _given(body, _OUTPUTS)
-    if kind in _RESULTS or kind.endswith(_RESULT_ENDS):
+    if kind.endswith(_RESULT_ENDS):
         of = kind.removesuffix("_tool_result").removesuffix("_call_output")
-        name = named or ("" if kind in _RESULTS or of in _ANY_TOOL else of)
+        name = named or ("" if of in _ANY_TOOL else of)
         return [Part("result", as_text(output), name, call_id)]
     if not by_agent or kind in _THOUGHTS:
         return []
-    if kind in _CALLS or kind.startswith("tool-") or kind == "dynamic-tool":
-        name = named or kind.removeprefix("tool-")
+    if kind in _CALLS:
+        name = named or kind
         made = Part("call", as_arguments(_given(body, _ARGUMENTS)), name, call_id)
     elif kind.endswith("_call"):  # a tool run by the provider, such as web_search_call
         name = kind.removesuffix("_call")
@@ -207,19 +172,21 @@ def _given(body: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _said(kind: str, body: Mapping[str, Any], by_agent: bool) -> Part:
-    if kind in _CACHE_POINTS or (by_agent and kind in _THOUGHTS):
+    if by_agent and kind in _THOUGHTS:
         return Part("thought")
-    is_word = "".join(kind.split("_")).isalnum() and len(kind) <= _MOST_MARK
-    mark = f"[{kind if is_word else 'part'}]"
     brought = kind not in _SPEECH or bool({"source_type", "title", "filename"} & body.keys())
-    own = {key: body[key] for key in ("text", "refusal") if body.get(key) is not None}
+    own = {key: body[key] for key in _OWN if body.get(key) is not None}
     text = "\n".join(filter(None, _words(body if brought else own or body)))
-    if not brought or (by_agent and "audio" in kind and text):
-        return Part("speech", text) if text or own else Part("mark", mark)
+    if (not brought and (own or text)) or (by_agent and "audio" in kind and text):
+        return Part("speech", text)
     title = next((t for t in (first(at, _TITLES) for at in _levels(body)) if t), "")
-    if text or title:
-        return Part("document", text or mark, title)
-    return Part("thought") if by_agent and kind.startswith("source-") else Part("mark", mark)
+    if text:
+        return Part("document", text, title)
+    if kind in _SPEECH or any(shown in kind for shown in _SHOWN):
+        is_word = kind.replace("_", "").isalnum() and len(kind) <= _MOST_MARK
+        mark = f"[{kind if is_word else 'part'}]"
+        return Part("document", mark, title) if title else Part("mark", mark)
+    return Part("document", _json(_readable(body)), title)  # of a kind that nobody knows: all of it
 
 
 def _levels(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -239,7 +206,7 @@ def _words(value: Any) -> Iterator[str]:
             yield from _words(entry)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            if key in _DATA and isinstance(inner, str | bytes):
+            if key in _DATA and isinstance(inner, str):
                 yield _decoded(inner, value)
             elif key in _WORDS or isinstance(inner, Mapping):
                 yield from _words(inner)
@@ -247,13 +214,8 @@ def _words(value: Any) -> Iterator[str]:
                 yield from _words([entry for entry in inner if isinstance(entry, Mapping)])
 
 
-def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
+def _decoded(data: str, body: Mapping[str, Any]) -> str:
     """Return the text in a part's data; empty for a picture, another binary file, or a URL."""
-    if isinstance(data, bytes) and "block_type" in body:  # LlamaIndex keeps base64
-        data = data.decode(errors="replace")
-    if isinstance(data, bytes):  # from Bedrock's SDK
-        read = data.decode(errors="replace")
-        return "" if "\ufffd" in read or "\x00" in read else read
     head, comma, _ = data[:_MOST_HEAD].partition(",")
     is_url = bool(comma) and head.startswith("data:")
     mime = head.removeprefix("data:").partition(";")[0] if is_url else first(body, _MIMES)
@@ -285,11 +247,7 @@ def _has_text(value: Any) -> bool:
     """Whether a part of a tool's output is text, a picture or a document, not the tool's own data."""
     if not isinstance(value, Mapping):
         return isinstance(value, str)
-    kind = value.get("type") or value.get("block_type")
-    if not kind and len(value) == 1:  # Bedrock: {type: content}
-        kind, body = next(iter(value.items()))
-        if kind != "text" and not (isinstance(body, Mapping) and "source" in body):
-            return False
+    kind = value.get("type") or ("text" if value.keys() == {"text"} else "")
     return isinstance(kind, str) and (kind in _SPEECH or any(shown in kind for shown in _SHOWN))
 
 

@@ -26,10 +26,10 @@ from acc.turn.transcript import (
 )
 from acc.turn.turn import Turn
 
-_LISTS = ("turns", "messages", "contents", "input")
-"""Keys under which an object has its messages: a scenario, chat, Gemini, OpenAI's Responses."""
+_LISTS = ("turns", "messages", "input")
+"""Keys under which an object has its messages: a scenario, chat, OpenAI's Responses."""
 
-_PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
+_PROMPTS = ("system", "instructions")
 """Keys under which such an object has the system prompt if it is not among the messages."""
 
 _FORMS = (
@@ -47,13 +47,11 @@ class Conversation:
         role: The agent's role: the system messages at the beginning.
         turns: The turns in order.
         texts: The texts of each turn's messages. The first turn includes the messages before it.
-        dropped: One sentence for each thing that the repair left out.
     """
 
     role: str
     turns: tuple[Turn, ...]
     texts: tuple[tuple[str, ...], ...]
-    dropped: tuple[str, ...] = ()
 
     def transcript_tokens(self, counter: TokenCounter) -> list[int]:
         """Return the cumulative tokens of all messages at the end of each turn: the cost of replaying them."""
@@ -61,14 +59,12 @@ class Conversation:
 
 
 def read_conversation(
-    path: str | Path, *, repair: bool = False, channels: Mapping[str, Channel] | None = None
+    path: str | Path, *, channels: Mapping[str, Channel] | None = None
 ) -> Conversation:
     """Read a conversation from a UTF-8 file.
 
     Args:
         path: The file.
-        repair: Replace broken UTF-8 by U+FFFD, and drop a last line of JSONL that is cut off. Otherwise both are
-            errors.
         channels: Channel by tool name, for tools that are trusted only as documents.
 
     Raises:
@@ -76,7 +72,7 @@ def read_conversation(
     """
     file = Path(path)
     try:
-        given = _given(_text(file, repair), file, repair)
+        given = _given(_text(file), file)
         named = named_channels(channels)
         read = list(read_transcript(given.messages, channels=named, places=given.places))
     except RecursionError as error:
@@ -94,21 +90,19 @@ def read_conversation(
         "\n".join(map(_said, leading)),
         tuple(Turn(observations=seen_in(group)) for group in groups),
         tuple(tuple(map(_said, group)) for group in groups),
-        given.dropped,
     )
 
 
 class _Given(NamedTuple):
-    """The unchecked messages of a file, the place of each, and what the repair left out."""
+    """The unchecked messages of a file, and the place of each."""
 
     messages: list[Any]
     places: list[str]
-    dropped: tuple[str, ...] = ()
 
 
-def _text(file: Path, repair: bool) -> str:
+def _text(file: Path) -> str:
     try:
-        text = file.read_text("utf-8-sig", "replace" if repair else "strict")
+        text = file.read_text("utf-8-sig")
     except OSError as error:
         what, hint = f"the file cannot be read: {error.strerror or error}", "check its permissions"
         if isinstance(error, FileNotFoundError):
@@ -121,24 +115,24 @@ def _text(file: Path, repair: bool) -> str:
         raise InputError(
             f"the file is not UTF-8: byte 0x{error.object[error.start]:02x}",
             where=f"{file}, line {line}",
-            hint="save the file as UTF-8, or replace such bytes by U+FFFD with --repair",
+            hint="save the file as UTF-8",
         ) from error
     if not text.strip():
         raise InputError("the file is empty", where=str(file), hint=_FORMS)
     return text
 
 
-def _given(text: str, file: Path, repair: bool) -> _Given:
-    first, rest, line = _decoded(text, file, 1)
+def _given(text: str, file: Path) -> _Given:
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if _is_message(lines[0][1]):
+        messages = [_decoded(line, file, n) for n, line in lines]
+        return _Given(messages, [f"{file}, line {n}" for n, _ in lines])
+    first = _decoded(text, file)
     whole = first if isinstance(first, Mapping) else {"messages": first}
     key = next((key for key in _LISTS if key in whole), "")
-    if not key and (rest or is_message(whole)):
-        return _lines(text, file, repair)
     if not key:
         what = "the object has neither 'messages' nor 'turns'"
         raise InputError(what, where=str(file), hint=_FORMS)
-    if rest:
-        raise InputError("there is text after the JSON", where=f"{file}, line {line}", hint=_FORMS)
     if key == "turns":
         return _scenario(whole, file)
     if not isinstance(whole[key], list):
@@ -146,53 +140,31 @@ def _given(text: str, file: Path, repair: bool) -> _Given:
         raise InputError(what, where=str(file), hint=_FORMS)
     given = _Given([*whole[key]], [f"{file}, message {n + 1}" for n in range(len(whole[key]))])
     if prompt := next(filter(None, map(whole.get, _PROMPTS)), None):
-        content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
-        given.messages.insert(0, {"role": "system", "content": content})
+        given.messages.insert(0, {"role": "system", "content": prompt})
         given.places.insert(0, str(file))
     return given
 
 
-def _lines(text: str, file: Path, repair: bool) -> _Given:
-    given = _Given([], [])
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    for number, line in lines:
-        place = f"{file}, line {number}"
-        try:
-            message, rest, _ = _decoded(line, file, number)
-        except InputError as error:
-            broken = isinstance(error.__cause__, json.JSONDecodeError)
-            if not (broken and given.messages and number == lines[-1][0]):
-                raise
-            if not repair:  # the last line of a killed writer
-                hint = "complete the last line, or drop it with --repair"
-                raise InputError(error.what, where=place, hint=hint) from error
-            return given._replace(dropped=(f"the last line is cut off and was dropped ({place})",))
-        if rest:
-            hint = "write one message per line"
-            raise InputError("the line has two values", where=place, hint=hint)
-        given.messages.append(message)
-        given.places.append(place)
-    return given
-
-
-def _decoded(text: str, file: Path, line: int) -> tuple[Any, str, int]:
-    """Decode the first JSON value, and return it with the text behind it and the line of that text.
-
-    ``line`` is the number of the text's first line.
-    """
-    start = len(text) - len(text.lstrip())
+def _is_message(line: str) -> bool:
     try:
-        value, end = json.JSONDecoder().raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        what = f"this is not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
-        where = f"{file}, line {line + error.lineno - 1}"
-        raise InputError(what, where=where, hint=_FORMS) from error
-    except (RecursionError, ValueError) as error:  # or a number with thousands of digits
-        is_deep = isinstance(error, RecursionError)
-        what = "the JSON is nested too deeply" if is_deep else f"this is not JSON: {error}"
+        first = json.loads(line)
+    except (RecursionError, ValueError):
+        return False
+    return is_message(first) and not any(key in first for key in _LISTS)
+
+
+def _decoded(text: str, file: Path, line: int = 1) -> Any:
+    """Return the JSON value that begins in this line of the file."""
+    try:
+        return json.loads(text)
+    except (RecursionError, ValueError) as error:
+        what = f"this is not JSON: {error}"
+        if isinstance(error, RecursionError):
+            what = "the JSON is nested too deeply"
+        elif isinstance(error, json.JSONDecodeError):
+            line += error.lineno - 1
+            what = f"this is not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
         raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
-    rest = text[end:].lstrip()
-    return value, rest, line + text.count("\n", 0, len(text) - len(rest))
 
 
 def _scenario(scenario: Mapping[str, Any], file: Path) -> _Given:

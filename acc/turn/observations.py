@@ -17,7 +17,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from acc.errors import InputError
-from acc.turn.paste.split import framed, split_pasted, without_html
+from acc.turn.paste import framed, split_pasted, without_html
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 

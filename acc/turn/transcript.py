@@ -9,80 +9,51 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from acc.errors import ConfigurationError
-from acc.turn.chat_messages import Message, read_message
+from acc.turn.chat_messages import ChatMessage, read_message
 from acc.turn.content_parts import Part
 from acc.turn.observations import Channel, Observation, storable, user_observations
 
 
-@dataclass
-class _Call:
-    call_id: str
-    name: str
-    is_answered: bool = False
-    is_doubtful: bool = False
-
-
-@dataclass
 class Calls:
-    """The tool calls of a conversation so far, by step; ``channels`` names the channel of each tool."""
+    """The tool calls of a conversation so far, by step and id; ``channels`` names the channel of each tool."""
 
-    channels: Mapping[str, Channel]
-    _steps: list[list[_Call]] = field(default_factory=list)
-    _is_over: bool = True
-
-    def end_step(self) -> None:
-        """End the step: the next call starts a new one."""
-        self._is_over = True
+    def __init__(self, channels: Mapping[str, Channel]) -> None:
+        self._channels = channels
+        self._steps: list[dict[str, set[str]]] = []
+        self.is_over = True  # the next call starts a new step
 
     def made(self, call_id: str, name: str) -> None:
         """Record a tool call of the agent."""
-        if self._is_over:
-            self._steps.append([])
-            self._is_over = False
-        self._steps[-1].append(_Call(call_id, name))
+        if self.is_over:
+            self._steps.append({})
+            self.is_over = False
+        self._steps[-1].setdefault(call_id, set()).add(name)
 
     def answered(self, call_id: str, own: str) -> tuple[str, Channel]:
         """Match a result to its call and return the tool's name and channel.
 
-        If neither the id nor the position together with the result's ``own`` tool name identifies one of several
-        calls, the channel is the least trusted of the possible ones.
+        An id names its latest call. If it tells no single tool, the channel is the least trusted one of the tools that
+        it may be, the result's ``own`` name among them.
         """
-        self._is_over = True
-        step = self._step_of(call_id)
-        if not step:
-            return own, self._least({own} if own else {*self.channels, ""})
-        alike = [call for call in step if call.call_id == call_id]
-        candidates = alike or step
-        call = next((call for call in candidates if not call.is_answered), candidates[-1])
-        call.is_answered = True
-        names = {each.name for each in candidates}
-        agrees = own == call.name and not call.is_doubtful
-        if agrees or (len(names) == 1 and (alike or not own)):
-            return call.name, self._channel(call.name)
-        # One result is out of order, so positions identify none of these calls.
-        for each in candidates:
-            each.is_doubtful = True
-        return own if own in names else call.name, self._least(names | {own} - {""})
-
-    def _step_of(self, call_id: str) -> list[_Call]:
-        """The latest step, or an earlier one if only it has an unanswered call with this id."""
-        for step in reversed(self._steps):
-            alike = [call for call in step if call.call_id == call_id]
-            is_waiting = call_id and not all(call.is_answered for call in alike)
-            if alike and (is_waiting or step is self._steps[-1]):
-                return step
-        return self._steps[-1] if self._steps else []
+        self.is_over = True
+        steps = self._steps if call_id else self._steps[-1:]
+        names = next((step[call_id] for step in reversed(steps) if call_id in step), set[str]())
+        if len(names) == 1 and (call_id or own in ("", *names)):
+            (name,) = names
+            return name, self._channel(name)
+        names = names or {
+            name for step in self._steps[-1:] for some in step.values() for name in some
+        }
+        possible = names | {own} - {""} or {*self._channels, ""}
+        least = min(sorted(possible), key=lambda name: self._channel(name).trust)
+        return own if own in names or not names else least, self._channel(least)
 
     def _channel(self, name: str) -> Channel:
-        return self.channels.get(name, Channel.TOOL)
-
-    def _least(self, names: set[str]) -> Channel:
-        return min(map(self._channel, names), key=lambda channel: channel.trust)
+        return self._channels.get(name, Channel.TOOL)
 
 
 ATTACHED = "[attached]"
@@ -99,7 +70,7 @@ It is left out, like the separate parts in which other servers return reasoning.
 class ReadMessage(NamedTuple):
     """A message with its observations in order; ``opens`` says whether a turn begins with it."""
 
-    message: Message
+    message: ChatMessage
     observations: tuple[Observation, ...]
     opens: bool
 
@@ -162,7 +133,7 @@ def read_transcript(
     for index, raw in enumerate(messages):
         message = read_message(raw, places[index] if places else f"message {index + 1}")
         if not message.is_item and message.role != "tool":
-            calls.end_step()
+            calls.is_over = True
         channel = speaker_channel(message.name, speakers, channels)
         if message.role == "system":
             channel = channels.get("system", Channel.DOCUMENT)
@@ -197,7 +168,7 @@ def seen_in(exchange: Iterable[ReadMessage]) -> tuple[Observation, ...]:
     return tuple(o for each in exchange for o in each.observations)
 
 
-def _observations(message: Message, channel: Channel, calls: Calls) -> Iterator[Observation]:
+def _observations(message: ChatMessage, channel: Channel, calls: Calls) -> Iterator[Observation]:
     """Yield a message's observations; ``channel`` is the channel of a user or system message."""
     for results, some in groupby(message.parts, lambda part: part.kind == "result"):
         parts = list(some)
@@ -229,7 +200,7 @@ def _agents(parts: Sequence[Part], calls: Calls) -> Iterator[Observation]:
             )
 
 
-def _users(message: Message, channel: Channel, parts: Sequence[Part]) -> Iterator[Observation]:
+def _users(message: ChatMessage, channel: Channel, parts: Sequence[Part]) -> Iterator[Observation]:
     yield from _documents(parts)
     text = _speech(parts)
     if parts and all(part.kind == "document" for part in parts):

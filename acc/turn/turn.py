@@ -60,7 +60,7 @@ class Turn(BaseModel):
 
         Args:
             messages: The whole transcript or its tail: OpenAI chat messages or Responses items, or messages
-                of Anthropic, Gemini, the AI SDK or LangChain, as dicts or as objects, or ``("user", text)``.
+                of Anthropic or LangChain, as dicts or as objects, or ``("user", text)``.
                 The model's reasoning is left out.
             channels: Channel by tool name, for tools that are trusted only as documents.
             speakers: Names on user messages that speak for the user. Messages with other names become

@@ -13,8 +13,8 @@ from typing import Any
 
 from liftings import UNSEEN, lifting_files
 
+from acc.compress.keyless.hearing import heard
 from acc.compress.keyless.lifting import Standing, later_in
-from acc.compress.keyless.reading import heard
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reading import Reading

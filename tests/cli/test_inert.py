@@ -65,7 +65,7 @@ def test_no_command_prints_a_control_character(
 def test_a_replay_is_inert(tmp_path: Path, capsys: Capsys) -> None:
     said = tmp_path / "in.json"
     said.write_text(json.dumps([{"role": "user", "content": f"Never restart nginx.{ESCAPES}"}]))
-    assert run(["replay", str(said), "--repair", "--thread", NAME]) == 0
+    assert run(["replay", str(said), "--thread", NAME]) == 0
     printed = capsys.readouterr()
     assert not ACTIVE.search(printed.out + printed.err)
 

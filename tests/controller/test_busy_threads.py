@@ -16,7 +16,7 @@ from helpers_controller import Gated, committed, is_clean
 
 from acc import AsyncMemoryController, MemoryController, Turn
 from acc.compress.compressor import Call
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.controller.queues import Queues
 from acc.errors import ConflictError
 from acc.state.policy import Cadence, Policy

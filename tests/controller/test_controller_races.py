@@ -12,7 +12,7 @@ import pytest
 from helpers_controller import Gated, committed, is_clean
 
 from acc import MemoryController, Turn
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.controller import beginning
 from acc.errors import ConflictError, StateError
 from acc.evidence.evidence import Evidence

@@ -118,10 +118,21 @@ def test_a_refused_rule_is_read_again_and_then_given_up() -> None:
     assert "u1" not in [e.ref for e in thread.state.unread]
 
 
-def test_a_rule_said_in_two_messages_is_joined() -> None:
-    thread = Thread({"rules": [{"quote": "Never restart nginx. Not even at night", "ref": "u1"}]})
+def test_a_quote_of_two_messages_is_refused_and_each_may_be_quoted() -> None:
+    """A rule has one ref: an erasure of the second message would leave its words in the first one's rule."""
+    both = {"rules": [{"quote": "Never restart nginx. Not even at night", "ref": "u1"}]}
+    each = {
+        "rules": [
+            {"quote": "Never restart nginx", "ref": "u1"},
+            {"quote": "Not even at night", "ref": "u1.1"},
+        ]
+    }
+    thread = Thread(both, each)
     thread.say(("user", "Never restart nginx."), ("user", "Not even at night."))
-    assert thread.rules == ["Never restart nginx. Not even at night."]
+    assert thread.rules == []
+    assert "not_found" in thread.reasons()
+    thread.say(("user", "Go on."))
+    assert thread.rules == ["Never restart nginx.", "Not even at night."]
 
 
 def test_only_named_speakers_make_rules() -> None:

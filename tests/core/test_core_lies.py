@@ -188,7 +188,7 @@ def test_rules_leave_a_full_tail_last() -> None:
 
 
 def test_a_message_that_the_fallback_cannot_read_stays_for_the_agent() -> None:
-    from acc.compress.keyless.compressor import compress
+    from acc.compress.keyless import compress
 
     def down(_: Any) -> Any:
         raise CompressionError("down", outcome="unreachable")
@@ -201,7 +201,7 @@ def test_a_message_that_the_fallback_cannot_read_stays_for_the_agent() -> None:
 
 
 def test_what_no_compressor_can_read_stays_within_a_bound_and_leaves_with_a_note() -> None:
-    from acc.compress.keyless.compressor import compress
+    from acc.compress.keyless import compress
 
     thread = Thread(compressor=compress, max_tokens=200)
     rule = "No reinicies nunca el servidor durante el horario de oficina, por favor."

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from acc.compress.keyless.compressor import compress as keyless
+from acc.compress.keyless import compress as keyless
 from acc.errors import CompressionError
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence, Policy

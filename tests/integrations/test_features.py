@@ -422,7 +422,7 @@ def test_a_shadow_commits_and_changes_nothing_that_the_model_reads(build: Any) -
 
 @pytest.mark.parametrize("build", [graph_of, agent_of])
 def test_a_memory_behind_the_agent_is_adopted(build: Any) -> None:
-    from acc.compress.keyless.compressor import compress
+    from acc.compress.keyless import compress
 
     memory, model = memory_of(model=compress, behind=True), fine()
     graph = build(memory, model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.compress.keyless.rules import judge
 from acc.driving import perform
 from acc.journal import Appended, Entry, Journal, Latest, ThreadKey

@@ -47,7 +47,7 @@ def test_steps_of_the_core_recompute(tmp_path: Path) -> None:
     def sometimes(reading: Reading) -> Proposal:
         if failing[0]:
             raise CompressionError("it is down", outcome="timeout")
-        from acc.compress.keyless.compressor import compress
+        from acc.compress.keyless import compress
 
         return compress(reading)
 

@@ -25,7 +25,7 @@ from helpers_mcp_server import (
 )
 from mcp import Client
 
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.errors import CompressionError, ConfigurationError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.controller.watching import watching
 from acc.driving import aperform, perform
 from acc.gate import Verdict

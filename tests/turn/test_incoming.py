@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from strategies import agent, document, hostile_texts, tool, user
 
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import InputError
 from acc.state.model import CompressedCognitiveState

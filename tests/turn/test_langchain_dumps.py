@@ -100,9 +100,8 @@ def test_what_is_no_conversation_is_refused_by_its_place(
 def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
     file = tmp_path / "dump.pkl"
     file.write_bytes(pickle.dumps(TALK))
-    for repair in (False, True):
-        with pytest.raises(InputError):
-            read_conversation(file, repair=repair)
+    with pytest.raises(InputError):
+        read_conversation(file)
 
 
 def test_reading_a_dump_loads_no_vendor(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin
 from acc.step.update import update_state
 from acc.turn.observations import MAYBE_PASTED, Channel
-from acc.turn.paste.split import LONG_LINE, LONGEST_TYPED, MARK, framed
+from acc.turn.paste import LONG_LINE, LONGEST_TYPED, MARK, framed
 from acc.turn.turn import Turn, normalize
 
 ASK = Policy(pasted="ask")

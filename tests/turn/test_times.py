@@ -52,7 +52,7 @@ def test_what_is_no_time_is_refused_with_the_way_to_write_it(given: Any) -> None
 def test_it_is_found_in_a_message_and_beside_it() -> None:
     for given in (
         {"role": "user", "content": "Hi.", "createdAt": SECONDS * 1_000},
-        {"role": "user", "parts": [{"type": "text", "text": "Hi."}], "metadata": {"timestamp": str(SECONDS)}},
+        {"role": "user", "content": [{"type": "text", "text": "Hi."}], "metadata": {"timestamp": str(SECONDS)}},
         HumanMessage("Hi.", additional_kwargs={"created_at": "Wed Nov 25 2026 11:00:00 GMT+0100 (CET)"}),
         AIMessage("Hi.", response_metadata={"created": SECONDS}),
     ):  # fmt: skip

@@ -182,7 +182,7 @@ class TestContent:
             ([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "x"}}],
              "look\n[image_url]"),
             ([{"type": "refusal", "refusal": "no"}], "no"),
-            ([{}], "[part]"),
+            ([{}], "{}"),
             ([{"type": "text", "text": None}], "[text]"),
             ([7, None], "[int]\n[NoneType]"),
         ],

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from acc.compress.keyless.acts import Linear, acts
-from acc.compress.keyless.reading import HeardClauses, SaidSentence
+from acc.compress.keyless.hearing import HeardClauses, SaidSentence
 from acc.compress.keyless.words import NUMBER_WORDS, marks, one_of, plain, stems, words_of
 from acc.state.items import LONGEST, Record
 

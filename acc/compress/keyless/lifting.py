@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acc.compress.keyless.acts import ACTS, Act, Trees, acts, word_vectors
-from acc.compress.keyless.reading import HeardClauses, SaidSentence
+from acc.compress.keyless.hearing import HeardClauses, SaidSentence
 from acc.compress.keyless.words import (
     Clause,
     content,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from acc.compress.keyless.acts import acts, one_thread
-from acc.compress.keyless.reading import HeardClauses, SaidSentence, is_english
+from acc.compress.keyless.hearing import HeardClauses, SaidSentence, is_english
 from acc.compress.keyless.words import (
     Clause,
     clauses,

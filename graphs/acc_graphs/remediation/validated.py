@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 from pydantic import model_validator
 
 from acc.commit.sources import trust_of
-from acc.compress.keyless.compressor import compress as keyless
+from acc.compress.keyless import compress as keyless
 from acc.state.items import Entity, Fact, Record
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timing import is_linear
 
-from acc.compress.keyless.compressor import compress
+from acc.compress.keyless import compress
 from acc.compress.keyless.rules import judge
 from acc.driving import perform
 from acc.state.items import Goal, Rule

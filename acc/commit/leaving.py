@@ -1,4 +1,4 @@
-"""What leaves the tail, and what leaves the state: for want of room, or with its message (laws 1, 3 and 9).
+"""What leaves: messages the tail, items the state; for want of room, or with their message (laws 1, 3 and 9).
 
 For want of room rules and goals never leave. First leave records of a slot that is over its share or its places, then
 records of any slot: those that the compressor marked as minor before others, the longest untouched first, where each
