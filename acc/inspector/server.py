@@ -5,20 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from string import Template
 from typing import Any
 
-from acc.errors import AccError, ConfigurationError, InputError, extra
-from acc.folders import file_errors
+from acc.errors import AccError, InputError, extra
 from acc.inspector.threads import Details, Threads
 from acc.journal.names import MAIN
 
 with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
-    import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.datastructures import Headers, MutableHeaders
@@ -218,21 +215,3 @@ def _number(request: Request, name: str) -> int:
 
 def _is_number(text: str, most: int) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= most
-
-
-def bound(port: int) -> socket.socket:
-    """Return a listening socket on the loopback; a ``port`` of 0 is any free one."""
-    hint = "name another port; 0 takes any free one"
-    with file_errors(ConfigurationError, f"port {port} cannot be used", where="--port", hint=hint):
-        return socket.create_server((HOST, port), backlog=128)
-
-
-def server(app: Starlette) -> uvicorn.Server:
-    """Return the server; `uvicorn.Server.run` with a socket serves until a signal."""
-    # An open stream of changes never ends by itself.
-    return uvicorn.Server(
-        uvicorn.Config(
-            app, log_level="critical", access_log=False, server_header=False,
-            lifespan="off", timeout_graceful_shutdown=1,
-        )
-    )  # fmt: skip

@@ -20,8 +20,8 @@ from helpers_inspector import (
 )
 from starlette.testclient import TestClient
 
-from acc.errors import AuditError, ConfigurationError
-from acc.inspector.server import application, bound, changes_of
+from acc.errors import AuditError
+from acc.inspector.server import application, changes_of
 from acc.inspector.threads import Threads
 from acc.journal import Journal, ThreadKey
 
@@ -226,10 +226,3 @@ def test_a_journal_that_cannot_be_read_is_told_once_and_then_its_return(tmp_path
     first, second = asyncio.run(told())
     assert "the database is away" in first
     assert second.startswith("event: change")
-
-
-def test_a_port_in_use_is_an_error_that_says_so() -> None:
-    with bound(0) as first:
-        assert first.getsockname()[0] == "127.0.0.1"
-        with pytest.raises(ConfigurationError, match="cannot be used"):
-            bound(first.getsockname()[1])
