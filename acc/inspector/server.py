@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from importlib.resources import files
 from string import Template
@@ -20,13 +20,13 @@ with extra("inspect", "the inspector's packages are not installed", where="acc i
     from starlette.concurrency import run_in_threadpool
     from starlette.datastructures import Headers, MutableHeaders
     from starlette.middleware import Middleware
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.requests import Request
-    from starlette.responses import HTMLResponse, Response, StreamingResponse
+    from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
     from starlette.routing import Route
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HOST = "127.0.0.1"
-OWN = (HOST, "localhost", "[::1]")
+OWN = ("127.0.0.1", "localhost")
 """Names of this machine: requests for other names are refused."""
 
 _HEADERS = {
@@ -43,53 +43,34 @@ _HEADERS = {
 Pause = Callable[[], Awaitable[None]]
 
 
-def refusal(headers: Mapping[str, str], path: str) -> str:
-    """Return why a request is refused; empty if it may be answered.
+class Locked:
+    """An ASGI middleware that adds the headers of `_HEADERS`, and refuses the request of a page of another host.
 
-    A page of another host must not read the memory, not even under a name that leads to this machine
-    (DNS rebinding): the names of the loopback are the only ones that are answered. A link may lead to
-    the front page, which holds no data.
+    A name that leads to this machine (DNS rebinding) is refused by Starlette; what a browser sends without an Origin
+    shows no other page anything, by these headers.
     """
-    host = headers.get("host", "").lower()
-    ports = [host.removeprefix(name) for name in OWN if host.startswith(name)]
-    if not any(not port or (port[0] == ":" and _is_number(port[1:], 5)) for port in ports):
-        return "the Host header does not name this machine's loopback"
-    origin = headers.get("origin")
-    if origin is not None and origin.lower() != f"http://{host}":
-        return "the Origin header names another page"
-    if path != "/" and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-        return "another site made this request"
-    return ""
-
-
-class Guard:
-    """An ASGI middleware that refuses foreign requests and adds the headers of `_HEADERS`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Answer a request."""
         if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
-        asked = Headers(scope=scope)
-        why = refusal(asked, scope["path"])
-        if any(len(asked.getlist(name)) > 1 for name in ("host", "origin")):
-            why = "a header is given twice"
 
-        async def guarded(message: Message) -> None:
+        async def locked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        answer: ASGIApp = self._app
-        if why:
-            answer = _json({"error": why, "hint": "open the address that acc inspect printed"}, 403)
-        await answer(scope, receive, guarded)
+        asked = Headers(scope=scope)
+        origin = asked.get("origin")
+        is_own = origin is None or origin.lower() == f"http://{asked.get('host', '')}".lower()
+        answer = self._app if is_own else PlainTextResponse("Another page asks", 403)
+        await answer(scope, receive, locked)
 
 
 def application(threads: Threads, pause: Pause) -> Starlette:
@@ -114,7 +95,12 @@ def application(threads: Threads, pause: Pause) -> Starlette:
     for name, answer in _answers(threads).items():
         routes.append(Route(f"/api/{name}", partial(answered, answer)))
     return Starlette(
-        routes=routes, middleware=[Middleware(Guard)], exception_handlers={AccError: failed}
+        routes=routes,
+        middleware=[
+            Middleware(Locked),
+            Middleware(TrustedHostMiddleware, allowed_hosts=OWN, www_redirect=False),
+        ],
+        exception_handlers={AccError: failed},
     )
 
 
@@ -208,10 +194,6 @@ def _json(value: Any, status: int = 200) -> Response:
 
 def _number(request: Request, name: str) -> int:
     text = request.query_params.get(name, "0")
-    if not _is_number(text, 9):
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise InputError(f"{name} is not a number", where="the request")
     return int(text)
-
-
-def _is_number(text: str, most: int) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= most
