@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from acc.errors import AccError, InputError, extra
-from acc.inspector.threads import Details, Threads
+from acc.inspector.threads import Branch, Threads
 from acc.journal.names import MAIN
 
 with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
@@ -135,28 +135,18 @@ def _resource(name: str) -> str:
 
 def _answers(threads: Threads) -> dict[str, Callable[[Request], Any]]:
 
-    def branch(asked: Request) -> tuple[str, str]:
+    def branch(asked: Request) -> Branch:
         given = asked.query_params
-        return given.get("log", ""), given.get("branch") or MAIN
-
-    def details(asked: Request) -> Details:
-        return Details(threads, threads.index(*branch(asked)))
+        return threads.branch(given.get("log", ""), given.get("branch") or MAIN)
 
     def commits(asked: Request) -> dict[str, Any]:
-        """The commits from the position ``after`` on, if ``mark`` names what the page knows."""
-        index, after = threads.index(*branch(asked)), _number(asked, "after")
-        mark = index.mark_at(after - 1)
-        after = after if mark and mark == asked.query_params.get("mark") else 0
-        branches, newest = threads.branches(branch(asked)[0]), index.mark_at(len(index.entries) - 1)
-        return {
-            "after": after, "mark": newest, "entries": index.entries[after:], "branches": branches,
-        }  # fmt: skip
+        return branch(asked).listed(_number(asked, "after"), asked.query_params.get("mark", ""))
 
     return {
         "threads": lambda _: {"threads": threads.rows()},
         "thread": commits,
-        "turn": lambda asked: details(asked).of(_number(asked, "version")),
-        "source": lambda asked: details(asked).source(asked.query_params.get("ref", "")[:400]),
+        "turn": lambda asked: branch(asked).of(_number(asked, "version")),
+        "source": lambda asked: branch(asked).source(asked.query_params.get("ref", "")[:400]),
     }
 
 
