@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
@@ -40,29 +40,26 @@ class ScriptedCompressor:
 
     An entry is a `Proposal`, a model's JSON object, an exception to raise, or a function of the `Reading` that returns
     a proposal or an object. After the last entry it fails with an AssertionError, which the library treats as a failed
-    compression, or with ``at_end="repeat"`` proposes the last entry again.
+    compression.
 
     Attributes:
         readings: What each compression was given to read.
     """
 
-    def __init__(
-        self, script: Iterable[Line], *, at_end: Literal["fail", "repeat"] = "fail"
-    ) -> None:
+    def __init__(self, script: Iterable[Line]) -> None:
         self._script = tuple(script)
-        self._repeats = at_end == "repeat"
         self.readings: list[Reading] = []
 
     def __call__(self, reading: Reading) -> Proposal:
         """Return the next entry of the script, or raise it if it is an exception."""
         place = len(self.readings)
         self.readings.append(reading)
-        if place >= len(self._script) and not self._repeats:
+        if place >= len(self._script):
             raise AssertionError(
                 f"the script has {len(self._script)} entries, and this is call {place + 1}, "
                 f"for turn {reading.number}"
             )
-        entry = self._script[min(place, len(self._script) - 1)]
+        entry = self._script[place]
         if isinstance(entry, BaseException):
             raise entry
         if callable(entry):
