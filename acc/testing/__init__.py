@@ -1,4 +1,4 @@
-"""Tools to test your own compressors, stores and agents with the library.
+"""Tools to test your own compressors and agents with the library.
 
 compressor = ScriptedCompressor([{"rules": [{"quote": "Never deploy", "ref": "u1"}]}, TimeoutError("slow")])
 step = update_state(None, Turn.said("Never deploy on Fridays."), model=compressor)
@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.testing.chat_api import FAULTS, Fault, Message, Reply, Request
-from acc.testing.journal_conformance import check_journal
 from acc.testing.model_server import ModelServer
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "Reply",
     "Request",
     "ScriptedCompressor",
-    "check_journal",
 ]
 
 Written: TypeAlias = Proposal | Mapping[str, Any]

@@ -13,19 +13,19 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+from journal_conformance import POLICY, step
 from servers import begin
 from sqlalchemy import event
 
 from acc.errors import StoreError
 from acc.journal import Journal
 from acc.journal.journal import FILE
-from acc.testing.journal_conformance import POLICY, step
 
 WORKER = """
 import sys
 from acc.journal import Journal
 from acc.journal.journal import FILE
-from acc.testing.journal_conformance import step, rule
+from journal_conformance import step, rule
 from acc.errors import ConflictError
 journal, name, many = Journal.open(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
@@ -43,10 +43,14 @@ for number in range(many):
 """
 
 
+BESIDE = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+"""The environment of a process that imports the helpers of this folder."""
+
+
 def worker(place: str | Path, name: str, many: int = 10**6) -> subprocess.Popen[str]:
     argv = [sys.executable, "-c", WORKER, str(place), name, str(many)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=BESIDE)
 
 
 def said(journal: Journal, thread: str = "t", **how: bool) -> Counter[str]:
