@@ -16,7 +16,6 @@ from acc.inspector.commits import (
     Body,
     StateReader,
     checked,
-    commit_at,
     commits_of,
     entry_of,
     explained,
@@ -80,8 +79,10 @@ class Threads:
         try:
             if not head.hash:
                 return {**row, "at": "", "turn": 0, "outcome": "not committed", "failed": False}
-            last = commit_at(self.journal, head.thread, head.branch, head.version)
-            entry = entry_of(last, None, self.reader)
+            commits = self.journal.commits(head.thread, head.branch, head.version - 1, page=1)
+            if (last := next(commits, None)) is None:
+                return {**row, "fault": "the journal has no such commit"}
+            entry = entry_of(checked(last), None, self.reader)
         except AccError as error:
             return {**row, "fault": str(error)}
         told = ("turn", "at", "tokens", "tail", "limit", "outcome", "failed", "kind")
