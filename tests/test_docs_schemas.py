@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from acc.cli.schema import own_slots
 from acc.schema import published, schema_named
-from acc.schema.pages import own_slots
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDE, REFERENCE = DOCS / "schemas.md", DOCS / "schema-reference.md"

@@ -49,7 +49,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "backup": ("moving", "Copy a memory to a folder while others write."),
     "heads": ("moving", "Print the last commit of each thread, to keep outside."),
     "reindex": ("moving", "Build the index of a memory anew from its journal."),
-    "schema": ("schema", "List, show, export, check and create schemas."),
+    "schema": ("schema", "List, show and export schemas."),
 }
 """The module of each command, and the first line of its help. ``import`` is ``import_`` there."""
 

@@ -1,62 +1,47 @@
-"""``acc schema``: lists, shows, exports, checks and creates schemas."""
+"""``acc schema``: lists schemas, shows the tables of one, and prints its JSON Schemas."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import typer
 
-from acc.cli.terminal import (
-    JsonOption,
-    argument,
-    flag,
-    option,
-    print_json,
-    print_table,
-    tell,
-    tell_table,
-)
-from acc.errors import AccError, InputError
-from acc.folders import file_errors
-from acc.schema import Schema, as_text, pages, published, schema_named, state_document
-from acc.schema.pages import start
+from acc.cli.terminal import JsonOption, argument, print_json, print_table, tell_table
+from acc.errors import AccError
+from acc.schema import Schema, as_text, published, schema_named, state_document
+from acc.state.items import Item, Words
+from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import wire_schema
+from acc.state.slots import SlotField, choices_of, key_of
 from acc.text.lines import count
+from acc.turn.observations import Trust
 
-Form = Literal["state", "wire", "page"]
+Row = tuple[str, ...]
+
+_SLOT_HEADINGS = ("slot", "holds", "places", "written by", "leaves", "what belongs there")
+_FIELD_HEADINGS = ("item", "field", "says", "is")
 
 
 def schema(
-    names: Annotated[list[str] | None, argument("NAME", "A published name, file.py, or module:Class. [default: "
-        "list all]")] = None,
-    form: Annotated[Form | None, typer.Option("--as", help="Print the JSON Schema of a stored state, that of what "
-        "a model writes (wire), or a reference page in Markdown, also of several schemas.")] = None,
-    check: Annotated[Path | None, option("FILE", "Check that the stored state in this file loads.")] = None,
-    new: Annotated[bool, flag("--new", "Write a commented example named NAME.py.")] = False,
+    name: Annotated[str, argument("NAME", "A published name, file.py, or module:Class. [default: list all]")] = "",
+    form: Annotated[Literal["state", "wire"] | None, typer.Option("--as", help="Print the JSON Schema of a stored "
+        "state, or that of what a model writes (wire).")] = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """List, show, export, check and create schemas.
+    """List, show and export schemas.
 
     With NAME alone, its slots are shown.
     """
-    if not names:
+    if not name:
         _list(as_json=json)
-        return
-    if len(names) > 1 and form != "page":
-        what, hint = f"{len(names)} schemas", "name one, or add --as page"
-        raise InputError(what, where=", ".join(names), hint=hint)
-    if new:
-        _start(names[0], as_json=json)
     elif form:
-        found = [schema_named(name) for name in names]
-        document = {"state": state_document, "wire": wire_schema}.get(form)
-        sys.stdout.write(as_text(document(found[0])) if document else pages.page(found))
-    elif check:
-        _check(schema_named(names[0]), check, as_json=json)
+        document = state_document if form == "state" else wire_schema
+        sys.stdout.write(as_text(document(schema_named(name))))
     else:
-        _show(schema_named(names[0]), as_json=json)
+        _show(schema_named(name), as_json=json)
 
 
 def _list(*, as_json: bool) -> None:
@@ -71,38 +56,88 @@ def _row(name: str, value: str) -> tuple[str, str, str, str]:
         found = schema_named(name)
     except AccError as error:  # of a package that is broken: the others are listed all the same
         return name, "", f"cannot be loaded: {error.what}", value
-    return name, f"{found.max_tokens:,}", pages.summary(found), value
+    return name, f"{found.max_tokens:,}", _summary(found), value
 
 
 def _show(found: Schema, *, as_json: bool) -> None:
-    slots = pages.own_slots(found)
+    slots = own_slots(found)
     if as_json:
         told = {"schema": found.__name__, "slots": [slot.name for slot in slots]}
         print_json({**told, "document": state_document(found)})
         return
-    print(f"{found.__name__}: {pages.about(found)}\n")
-    print_table(
-        pages.SLOT_HEADINGS, pages.slot_rows(slots), wrap=("written by", "what belongs there")
-    )
+    print(f"{found.__name__}: {_summary(found)} At most {found.max_tokens:,} tokens.\n")
+    print_table(_SLOT_HEADINGS, _slot_rows(slots), wrap=("written by", "what belongs there"))
     print()
-    print_table(pages.FIELD_HEADINGS, pages.field_rows(slots), wrap=("says", "is"))
+    print_table(_FIELD_HEADINGS, _field_rows(slots), wrap=("says", "is"))
     if inherited := len(found.slots()) - len(slots):
         print(f"\nplus {count(inherited, 'slot')} of the generic state: acc schema generic")
 
 
-def _check(found: Schema, file: Path, *, as_json: bool) -> None:
-    with file_errors(InputError, "the state cannot be read", where=file, hint="use another file"):
-        state = found.load(file.read_bytes())
-    items = sum(1 for _ in state.items())
-    told = f"{file} loads as {state.schema_name}: turn {state.turn:,}, {count(items, 'item')}"
-    value = {"schema": state.schema_name, "turn": state.turn, "items": items}
-    tell([told], value, as_json=as_json)
-
-
-def _start(name: str, *, as_json: bool) -> None:
-    file = start(name, Path())
-    told = [
-        f"{file}: the schema; change it to what your domain needs",
-        f"then: acc schema {file}; acc replay FILE --schema {file}",
+def own_slots(schema: Schema) -> list[SlotField]:
+    """Return the slots that a schema adds or redeclares; for the generic state, all its slots."""
+    generic = CompressedCognitiveState.slots()
+    return [
+        slot
+        for name, slot in schema.slots().items()
+        if schema is CompressedCognitiveState or generic.get(name) != slot
     ]
-    tell(told, {"schema": str(file)}, as_json=as_json)
+
+
+def _summary(schema: Schema) -> str:
+    """Return the first paragraph of a schema's docstring, as one line."""
+    first = inspect.cleandoc(vars(schema).get("__doc__") or "").partition("\n\n")[0]
+    return " ".join(first.split()) or "No docstring."
+
+
+def _slot_rows(slots: Sequence[SlotField]) -> list[Row]:
+    return [
+        (s.name, s.item.__name__, str(s.rules.places), _writers(s), _leaves(s), s.rules.guidance)
+        for s in slots
+    ]
+
+
+def _field_rows(slots: Sequence[SlotField]) -> list[Row]:
+    return [
+        (item.__name__, name, _values(item, name), _remarks(item, name))
+        for item in dict.fromkeys(slot.item for slot in slots)
+        for name in item.own_fields()
+    ]
+
+
+def _writers(slot: SlotField) -> str:
+    if slot.is_pinned:
+        who = "user and operator, in their words"
+    elif not slot.is_record:
+        who = "commit"
+    else:
+        least = slot.rules.least
+        who = "anybody" if least is Trust.DOCUMENT else f"{least.word} and above"
+    return who + (f", for {', '.join(slot.rules.roles)}" if slot.rules.roles else "")
+
+
+def _leaves(slot: SlotField) -> str:
+    if slot.is_pinned:
+        return "when its speaker ends it"
+    if not slot.is_record:
+        return "with the next compression"
+    return "dropped or replaced" + (
+        f"; first, over {slot.rules.share:.0%} of the room" if slot.rules.share < 1 else ""
+    )
+
+
+def _values(item: type[Item], name: str) -> str:
+    if name in (choices := choices_of(item)):
+        return ", ".join(choices[name])
+    if item.model_fields[name].annotation in (Words, Words | None):
+        return "words and who said them"
+    found = item.model_json_schema()["properties"][name]
+    longest = found.get("maxLength")
+    return f"text up to {longest}" if longest else str(found.get("type", "one of a few"))
+
+
+def _remarks(item: type[Item], name: str) -> str:
+    facts = {
+        "the subject": name in key_of(item),
+        "optional": not item.model_fields[name].is_required(),
+    }
+    return ", ".join(fact for fact, holds in facts.items() if holds)

@@ -8,7 +8,9 @@ import os
 import sys
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Literal
+from importlib import import_module
+from socket import create_server, socket
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,15 +18,13 @@ from acc.cli import terminal
 from acc.cli.opening import SCHEMA, new_policy, opened, reading, schema_of
 from acc.cli.terminal import model_named, option
 from acc.errors import ConfigurationError, extra
+from acc.folders import file_errors
 from acc.inspector.commits import StateReader
 from acc.inspector.threads import Threads
 from acc.schema import schema_named
 from acc.turn.observations import Channel
 
 SpeaksFor = Literal["user", "agent", "tool", "document"]
-
-TOKEN = "ACC_MCP_TOKEN"
-"""Environment variable with the token that HTTP clients must send."""
 
 
 def inspect(
@@ -36,15 +36,14 @@ def inspect(
     It follows a running agent: it reads the journal alone. Only this machine reaches it.
     """
     with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
-        from acc.inspector.server import application, bound, server
+        import_module("uvicorn")
+        from acc.inspector.server import application
 
-    with reading(memory) as journal:
+    with reading(memory) as journal, bound(port, "--port") as at, suppress(KeyboardInterrupt):
+        print(url_of(at), flush=True)
+        print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
         pause = partial(asyncio.sleep, 1.0)
-        app = application(Threads(journal, StateReader(schema_of)), pause)
-        with bound(port) as socket, suppress(KeyboardInterrupt):
-            print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
-            print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
-            server(app).run(sockets=[socket])
+        serve(application(Threads(journal, StateReader(schema_of)), pause), at)
 
 
 def mcp(
@@ -53,10 +52,8 @@ def mcp(
     scope: terminal.ScopeOption = None,
     speaks_for: Annotated[SpeaksFor, typer.Option(help="Whose words the client stores. Only those of the user make "
         "rules: choose user if nothing but the user's own words reaches the tool remember.")] = "agent",
-    http: Annotated[str, option("HOST:PORT", f"Serve streamable HTTP at /mcp there, such as 127.0.0.1:8765. Beyond "
-        f"this machine it needs a token in {TOKEN}. [default: stdio]")] = "",
-    allow_host: Annotated[list[str] | None, option("NAME", "With --http: accept this Host header, as of a proxy. "
-        "Repeatable.")] = None,
+    http: Annotated[int | None, option("PORT", "Serve streamable HTTP at /mcp on this port of the loopback; 0 takes "
+        "any free one. [default: stdio]", min=0, max=65535)] = None,
     model: terminal.ModelOption = "",
 ) -> None:  # fmt: skip
     """Serve a memory over the Model Context Protocol.
@@ -69,35 +66,39 @@ def mcp(
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
     with extra("mcp", "the server's packages are not installed: {error}", where="acc mcp"):
         from acc.mcp_server import Serving
-        from acc.mcp_server.server import (
-            Address,
-            listening,
-            memory_server,
-            serve_http,
-            serve_stdio,
-        )
+        from acc.mcp_server.server import memory_server, serve_stdio
     serving = Serving(Channel(speaks_for), thread=thread, **(scope or {}))
     asked = model_named(model)
     own = os.environ.get(SCHEMA, "").partition(",")[0]
     policy = new_policy(schema_named(own) if own else None, asked)
     settings = {"policy": policy, "model": asked, "create": True}
-    if not (http or allow_host):
+    if http is None:
         with opened(memory, **settings) as controller:
             serve_stdio(memory_server(controller, serving))
         return
-    address, token = Address(*_place(http), tuple(allow_host or ())), os.environ.get(TOKEN, "")
-    address.check(token)
-    with listening(address) as at, opened(memory, **settings) as controller:
-        name = f"[{address.host}]" if ":" in address.host else address.host
-        url = f"http://{name}:{at.getsockname()[1]}"
-        ready = f"acc: serving {memory} at {url}/mcp, {'with' if token else 'without'} a token"
-        server = memory_server(controller, serving, token=token, url=url)
-        serve_http(server, address, at, lambda: print(ready, file=sys.stderr, flush=True))
+    with bound(http, "--http") as at, opened(memory, **settings) as controller:
+        print(f"acc: serving {memory} at {url_of(at)}mcp", file=sys.stderr, flush=True)
+        # By default the SDK refuses what names another host than this machine's loopback.
+        serve(memory_server(controller, serving).streamable_http_app(), at)
 
 
-def _place(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        hint = "give 127.0.0.1:8765; port 0 is any free one"
-        raise ConfigurationError(f"{text!r} is not HOST:PORT", where="--http", hint=hint)
-    return host.removeprefix("[").removesuffix("]"), int(port)
+def bound(port: int, where: str) -> socket:
+    """Return a listening socket on the loopback; a ``port`` of 0 is any free one."""
+    hint = "name another port; 0 takes any free one"
+    with file_errors(ConfigurationError, f"port {port} cannot be used", where=where, hint=hint):
+        return create_server(("127.0.0.1", port), backlog=128)
+
+
+def url_of(at: socket) -> str:
+    """Return the address of a bound socket, for a browser."""
+    return f"http://127.0.0.1:{at.getsockname()[1]}/"
+
+
+def serve(app: Any, at: socket) -> None:
+    """Serve an ASGI application on a socket until a signal; open streams, which never end, are cut then."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app, log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=1
+    )  # fmt: skip
+    uvicorn.Server(config).run(sockets=[at])

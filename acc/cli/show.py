@@ -23,7 +23,7 @@ from acc.state.policy import Policy
 from acc.state.render import render
 from acc.state.tail import Message, labelled, marked
 from acc.step.update import KEYLESS, WITH_A_MODEL
-from acc.text.lines import count, inert_line
+from acc.text.lines import count
 
 _EXCERPT = 300
 
@@ -127,21 +127,14 @@ def diff(
     second: Annotated[int | None, argument("B", "The later turn. [default: the last]", min=1)] = None,
     memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     thread: terminal.ThreadOption = None,
-    shadow: Annotated[bool, flag("--shadow", "Show what a memory in shadow mode would change for the model.")] = False,
     json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what changed between two turns, and why.
 
     The signs: + added, - removed, ~ changed, ! refused or noted.
     """
-    if shadow and first is not None:
-        what, hint = "--shadow compares what the model reads now", "leave the turns out"
-        raise InputError(what, where="acc diff", hint=hint)
     with reading(memory) as journal:
         place = thread_named(journal, thread)
-        if shadow:
-            _show_shadow(journal, place, json=json)
-            return
         last = journal.state(place.thread, branch=place.branch) if second is None else None
         until = second if second is not None else (last.turn if last else 0)
         since = until - 1 if first is None else first
@@ -184,34 +177,6 @@ def _lines(change: Mapping[str, Any]) -> Iterator[str]:
     for why in change["reasons"]:
         detail = f" ({why['detail']})" if why["detail"] else ""
         yield f"    turn {why['turn']}: {why['reason']}{detail}"
-
-
-def _show_shadow(journal: Journal, place: NamedBranch, *, json: bool) -> None:
-    """Show the messages of a thread that would leave the model's prompt, what would come, and what would stay."""
-    policy, state, tail = _state_after(journal, place)
-    every = [each.message for each in journal.messages(place.thread, branch=place.branch)]
-    texts = dict(zip([each.ref for each in every], _shown(every, policy), strict=True))
-    kept = {message.ref for message in tail}
-    leave, stay = [ref for ref in texts if ref not in kept], [ref for ref in texts if ref in kept]
-    rendered = render(state, policy.style)
-    now = sum(map(policy.counter, texts.values()))
-    then = policy.counter(rendered) + sum(policy.counter(texts[ref]) for ref in stay)
-    if json:
-        print_json({
-            "thread": asdict(place.thread), "branch": place.branch, "turn": state.turn,
-            "tokens": now, "tokens_with_memory": then, "rendered": rendered,
-            "leave": leave, "stay": stay,
-        })  # fmt: skip
-        return
-    print(
-        f"{place.label}, after turn {state.turn:,}: {now:,} tokens of messages, {then:,} with the memory"
-    )
-    lines = [
-        *(("-", texts[ref]) for ref in leave),
-        *(("+", line) for line in rendered.splitlines()),
-    ]
-    for sign, text in (*lines, *((" ", texts[ref]) for ref in stay)):
-        print(f"{sign} {inert_line(text)}")
 
 
 def threads(

@@ -95,7 +95,7 @@ async function update() {
     fill("turn");
     by("drawer").close();
   }
-  path = [...path.slice(0, more.after), ...more.entries];
+  path = more.after === 0 ? more.entries : [...path, ...more.entries];
   end = more.mark;
   let heard = 0;
   for (const entry of path) entry.heard = heard += entry.said;

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from acc.errors import AccError, InputError
+from acc.errors import AccError
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.record import notes_of
 from acc.state.model import UNHASHED, CompressedCognitiveState
@@ -85,15 +85,6 @@ class StateReader:
             problem = str(error)
         tokens = sum(utf8_quarter(words_of(item)) + 1 for _, item in _read_items(body))
         return StateReading(None, tokens, problem)
-
-
-def commit_at(journal: Journal, key: ThreadKey, branch: str, version: int) -> StoredCommit:
-    """Return a commit of a branch itself; raise `InputError` if there is none."""
-    found = next(journal.commits(key, branch, version - 1, page=1), None)
-    if found is None or found.version != version:
-        hint = "open the thread again"
-        raise InputError("the journal has no such commit", where=str(key), hint=hint)
-    return checked(found)
 
 
 def checked(commit: StoredCommit) -> StoredCommit:

@@ -14,7 +14,7 @@ async function ask(path, wanted = {}, signal = undefined) {
 
 const data = {
   threads: async () => (await ask("threads")).threads,
-  thread: (log, branch, known, mark) => ask("thread", { log, branch, after: known.length, mark }),
+  thread: (log, branch, known, mark) => ask("thread", { log, branch, after: known.at(-1)?.version ?? 0, mark }),
   turn: (log, branch, version, signal) => ask("turn", { log, branch, version }, signal),
   source: (log, branch, ref) => ask("source", { log, branch, ref }),
 };

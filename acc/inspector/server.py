@@ -5,31 +5,28 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from importlib.resources import files
 from string import Template
 from typing import Any
 
-from acc.errors import AccError, ConfigurationError, InputError, extra
-from acc.folders import file_errors
-from acc.inspector.threads import Details, Threads
+from acc.errors import AccError, InputError, extra
+from acc.inspector.threads import Branch, Threads
 from acc.journal.names import MAIN
 
 with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
-    import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.datastructures import Headers, MutableHeaders
     from starlette.middleware import Middleware
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.requests import Request
-    from starlette.responses import HTMLResponse, Response, StreamingResponse
+    from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
     from starlette.routing import Route
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HOST = "127.0.0.1"
-OWN = (HOST, "localhost", "[::1]")
+OWN = ("127.0.0.1", "localhost")
 """Names of this machine: requests for other names are refused."""
 
 _HEADERS = {
@@ -46,53 +43,34 @@ _HEADERS = {
 Pause = Callable[[], Awaitable[None]]
 
 
-def refusal(headers: Mapping[str, str], path: str) -> str:
-    """Return why a request is refused; empty if it may be answered.
+class Locked:
+    """An ASGI middleware that adds the headers of `_HEADERS`, and refuses the request of a page of another host.
 
-    A page of another host must not read the memory, not even under a name that leads to this machine
-    (DNS rebinding): the names of the loopback are the only ones that are answered. A link may lead to
-    the front page, which holds no data.
+    A name that leads to this machine (DNS rebinding) is refused by Starlette; what a browser sends without an Origin
+    shows no other page anything, by these headers.
     """
-    host = headers.get("host", "").lower()
-    ports = [host.removeprefix(name) for name in OWN if host.startswith(name)]
-    if not any(not port or (port[0] == ":" and _is_number(port[1:], 5)) for port in ports):
-        return "the Host header does not name this machine's loopback"
-    origin = headers.get("origin")
-    if origin is not None and origin.lower() != f"http://{host}":
-        return "the Origin header names another page"
-    if path != "/" and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-        return "another site made this request"
-    return ""
-
-
-class Guard:
-    """An ASGI middleware that refuses foreign requests and adds the headers of `_HEADERS`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Answer a request."""
         if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
-        asked = Headers(scope=scope)
-        why = refusal(asked, scope["path"])
-        if any(len(asked.getlist(name)) > 1 for name in ("host", "origin")):
-            why = "a header is given twice"
 
-        async def guarded(message: Message) -> None:
+        async def locked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        answer: ASGIApp = self._app
-        if why:
-            answer = _json({"error": why, "hint": "open the address that acc inspect printed"}, 403)
-        await answer(scope, receive, guarded)
+        asked = Headers(scope=scope)
+        origin = asked.get("origin")
+        is_own = origin is None or origin.lower() == f"http://{asked.get('host', '')}".lower()
+        answer = self._app if is_own else PlainTextResponse("Another page asks", 403)
+        await answer(scope, receive, locked)
 
 
 def application(threads: Threads, pause: Pause) -> Starlette:
@@ -117,7 +95,12 @@ def application(threads: Threads, pause: Pause) -> Starlette:
     for name, answer in _answers(threads).items():
         routes.append(Route(f"/api/{name}", partial(answered, answer)))
     return Starlette(
-        routes=routes, middleware=[Middleware(Guard)], exception_handlers={AccError: failed}
+        routes=routes,
+        middleware=[
+            Middleware(Locked),
+            Middleware(TrustedHostMiddleware, allowed_hosts=OWN, www_redirect=False),
+        ],
+        exception_handlers={AccError: failed},
     )
 
 
@@ -152,28 +135,18 @@ def _resource(name: str) -> str:
 
 def _answers(threads: Threads) -> dict[str, Callable[[Request], Any]]:
 
-    def branch(asked: Request) -> tuple[str, str]:
+    def branch(asked: Request) -> Branch:
         given = asked.query_params
-        return given.get("log", ""), given.get("branch") or MAIN
-
-    def details(asked: Request) -> Details:
-        return Details(threads, threads.index(*branch(asked)))
+        return threads.branch(given.get("log", ""), given.get("branch") or MAIN)
 
     def commits(asked: Request) -> dict[str, Any]:
-        """The commits from the position ``after`` on, if ``mark`` names what the page knows."""
-        index, after = threads.index(*branch(asked)), _number(asked, "after")
-        mark = index.mark_at(after - 1)
-        after = after if mark and mark == asked.query_params.get("mark") else 0
-        branches, newest = threads.branches(branch(asked)[0]), index.mark_at(len(index.entries) - 1)
-        return {
-            "after": after, "mark": newest, "entries": index.entries[after:], "branches": branches,
-        }  # fmt: skip
+        return branch(asked).listed(_number(asked, "after"), asked.query_params.get("mark", ""))
 
     return {
         "threads": lambda _: {"threads": threads.rows()},
         "thread": commits,
-        "turn": lambda asked: details(asked).of(_number(asked, "version")),
-        "source": lambda asked: details(asked).source(asked.query_params.get("ref", "")[:400]),
+        "turn": lambda asked: branch(asked).of(_number(asked, "version")),
+        "source": lambda asked: branch(asked).source(asked.query_params.get("ref", "")[:400]),
     }
 
 
@@ -211,28 +184,6 @@ def _json(value: Any, status: int = 200) -> Response:
 
 def _number(request: Request, name: str) -> int:
     text = request.query_params.get(name, "0")
-    if not _is_number(text, 9):
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise InputError(f"{name} is not a number", where="the request")
     return int(text)
-
-
-def _is_number(text: str, most: int) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= most
-
-
-def bound(port: int) -> socket.socket:
-    """Return a listening socket on the loopback; a ``port`` of 0 is any free one."""
-    hint = "name another port; 0 takes any free one"
-    with file_errors(ConfigurationError, f"port {port} cannot be used", where="--port", hint=hint):
-        return socket.create_server((HOST, port), backlog=128)
-
-
-def server(app: Starlette) -> uvicorn.Server:
-    """Return the server; `uvicorn.Server.run` with a socket serves until a signal."""
-    # An open stream of changes never ends by itself.
-    return uvicorn.Server(
-        uvicorn.Config(
-            app, log_level="critical", access_log=False, server_header=False,
-            lifespan="off", timeout_graceful_shutdown=1,
-        )
-    )  # fmt: skip

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,22 +16,21 @@ from acc.inspector.commits import (
     Body,
     StateReader,
     checked,
-    commit_at,
     commits_of,
     entry_of,
     explained,
     items_of,
     words_of,
 )
-from acc.journal import Head, Journal, ThreadKey
+from acc.journal import Head, Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN
 from acc.state.reasons import LEFT, REFUSED
 from acc.state.render import shown
 from acc.state.tail import Message
 from acc.text.tokens import utf8_quarter
 
-MOST_INDEXES, MOST_ROWS = 16, 100_000
-"""Numbers of branches whose list of commits, or last commit alone, stays in memory."""
+MOST_ROWS = 100_000
+"""Number of branches whose last commit stays in memory as a row of the list."""
 
 _NAMES = ("thread", "tenant", "user", "agent")
 
@@ -53,75 +51,13 @@ def key_of(name: str) -> ThreadKey:
     return ThreadKey(**given)
 
 
-@dataclass
-class Index:
-    """The list of the commits that led to the head of a branch: small enough that a thousand open at once.
-
-    ``end`` is the hash of the head and the epochs of the branches as the journal was read: an erasure changes these.
-    """
-
-    key: ThreadKey
-    branch: str
-    end: tuple[str, str] = ("", "")
-    entries: list[dict[str, Any]] = field(default_factory=list)
-    _seq: int = 0
-
-    def update(self, journal: Journal, reader: StateReader) -> None:
-        """Read what was committed since, or everything if something was erased."""
-        heads = [journal.head(self.key, name) for name, _ in journal.lineage(self.key, self.branch)]
-        if not heads:
-            hint = "choose one of the list"
-            raise InputError("there is no such thread or branch", where=str(self.key), hint=hint)
-        end = heads[-1].hash, ".".join(str(head.epoch) for head in heads)
-        if end == self.end:
-            return
-        reader.policies.update(journal.policies())
-        if end[1] != self.end[1] or not self._goes_on(journal, reader):
-            self.entries, self._seq = [], 0
-            self._goes_on(journal, reader)
-        by_version = {entry["version"]: entry for entry in self.entries}
-        for each in journal.messages(self.key, self._seq + 1, branch=self.branch):
-            self._seq = each.seq
-            if entry := by_version.get(each.version):
-                entry["said"] += utf8_quarter(each.message.text)
-        self.end = end
-
-    def _goes_on(self, journal: Journal, reader: StateReader) -> bool:
-        """Append what came after the last line; return whether that commit is still there."""
-        last, before = (self.entries or [{}])[-1], None
-        after = last.get("version", 1) - 1
-        for commit in map(checked, commits_of(journal, self.key, self.branch, after)):
-            if last and before is None and commit.hash != last["hash"]:
-                return False
-            if before is not None or not last:
-                self.entries.append(entry_of(commit, before, reader))
-            before = commit
-        return before is not None
-
-    def mark_at(self, position: int) -> str:
-        """Return what names the commits up to a position, which an erasure changes; empty if it is none."""
-        if not 0 <= position < len(self.entries):
-            return ""
-        return f"{self.entries[position]['hash']}.{self.end[1]}"
-
-    def place_of(self, version: int) -> int:
-        """Return the position of a version; raise `InputError` if there is none."""
-        versions = [entry["version"] for entry in self.entries]
-        if version not in versions:
-            what, hint = f"the branch has no version {version}", "open the thread again"
-            raise InputError(what, where=str(self.key), hint=hint)
-        return versions.index(version)
-
-
 class Threads:
-    """The threads as the page reads them from a journal. Several requests may use one object."""
+    """The threads as the page reads them from a journal. Several requests may use one object: it keeps rows alone."""
 
     def __init__(self, journal: Journal, reader: StateReader | None = None) -> None:
         self.journal = journal
         self.reader = reader or StateReader()
-        self._lock = threading.Lock()
         self._row = lru_cache(MOST_ROWS)(self._row_of)  # a head changes with what is committed
-        self._indexes: OrderedDict[tuple[str, str], Index] = OrderedDict()
 
     def ends(self) -> dict[str, dict[str, End]]:
         """Return the end of each branch, by thread: what has changed since it was last asked for."""
@@ -133,10 +69,9 @@ class Threads:
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each thread, with its newest commit."""
         by_thread: dict[str, list[dict[str, Any]]] = {}
-        with self._lock:
-            self.reader.policies.update(self.journal.policies())
-            for head in self.journal.heads():
-                by_thread.setdefault(name_of(head.thread), []).append(self._row(head))
+        self.reader.policies.update(self.journal.policies())
+        for head in self.journal.heads():
+            by_thread.setdefault(name_of(head.thread), []).append(self._row(head))
         return [_newest(name, branches) for name, branches in by_thread.items()]
 
     def _row_of(self, head: Head) -> dict[str, Any]:
@@ -144,27 +79,25 @@ class Threads:
         try:
             if not head.hash:
                 return {**row, "at": "", "turn": 0, "outcome": "not committed", "failed": False}
-            last = commit_at(self.journal, head.thread, head.branch, head.version)
-            entry = entry_of(last, None, self.reader)
+            commits = self.journal.commits(head.thread, head.branch, head.version - 1, page=1)
+            if (last := next(commits, None)) is None:
+                return {**row, "fault": "the journal has no such commit"}
+            entry = entry_of(checked(last), None, self.reader)
         except AccError as error:
             return {**row, "fault": str(error)}
         told = ("turn", "at", "tokens", "tail", "limit", "outcome", "failed", "kind")
         fault = {"fault": entry["fault"]} if entry["fault"] else {}
         return {**row, **{each: entry[each] for each in told}, **fault}
 
-    def index(self, name: str, branch: str = MAIN) -> Index:
-        """Return the list of a branch's commits, up to its present head."""
-        with self._lock:
-            index = self._indexes.pop((name, branch), None) or Index(key_of(name), branch)
-            index.update(self.journal, self.reader)
-            self._indexes[name, branch] = index
-            if len(self._indexes) > MOST_INDEXES:
-                self._indexes.popitem(last=False)
-            return index
-
-    def branches(self, name: str) -> list[str]:
-        """Return the names of a thread's branches, in the order of their making."""
-        return [head.branch for head in self.journal.branches(key_of(name))]
+    def branch(self, name: str, branch: str = MAIN) -> Branch:
+        """Return a branch of a thread as it is now."""
+        key = key_of(name)
+        heads = [self.journal.head(key, each) for each, _ in self.journal.lineage(key, branch)]
+        if not heads:
+            hint = "choose one of the list"
+            raise InputError("there is no such thread or branch", where=str(key), hint=hint)
+        self.reader.policies.update(self.journal.policies())
+        return Branch(self.journal, self.reader, key, branch, tuple(heads))
 
 
 def _newest(name: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
@@ -176,33 +109,64 @@ def _newest(name: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Details:
-    """Makes the details of the commits of a branch's list."""
+class Branch:
+    """A branch of a thread; ``heads`` are its own, the last, and those of the branches that it came from."""
 
-    threads: Threads
-    index: Index
+    journal: Journal
+    reader: StateReader
+    key: ThreadKey
+    name: str
+    heads: tuple[Head, ...]
+
+    def listed(self, after: int = 0, mark: str = "") -> dict[str, Any]:
+        """Return a line for each commit that led to the head, oldest first.
+
+        Only those after the version ``after``, if ``mark`` names that commit as it still is, and as no erasure has
+        changed the branch since; ``after`` is 0 in the answer if these are all.
+        """
+        before = next(self._commits(after - 1), None) if after else None
+        if before is None or self._mark(before) != mark:
+            after, before = 0, None
+        entries, first = {}, 0
+        for commit in self._commits(after):
+            entries[commit.version] = entry_of(commit, before, self.reader)
+            before, first = commit, first or commit.span[0]
+        for each in self.journal.messages(self.key, first, branch=self.name) if first else ():
+            if each.version in entries:
+                entries[each.version]["said"] += utf8_quarter(each.message.text)
+        branches = [head.branch for head in self.journal.branches(self.key)]
+        newest = self._mark(before) if before else ""
+        lines = list(entries.values())
+        return {"after": after, "mark": newest, "entries": lines, "branches": branches}
+
+    def _commits(self, after: int) -> Iterator[StoredCommit]:
+        return map(checked, commits_of(self.journal, self.key, self.name, max(0, after)))
+
+    def _mark(self, commit: StoredCommit) -> str:
+        return ".".join((commit.hash, *(str(head.epoch) for head in self.heads)))
 
     def of(self, version: int) -> dict[str, Any]:
         """Return the details of a version. Items, notes and claims stand in it as the journal has them."""
-        journal, key, branch = self.threads.journal, self.index.key, self.index.branch
-        place = self.index.place_of(version)
-        entries = self.index.entries[max(0, place - 1) : place + 1]
-        found = [commit_at(journal, key, each["branch"], each["version"]) for each in entries]
-        commit, before = found[-1], found[0] if place else None
-        record, entry = commit.record or {}, entries[-1]
-        (first, last), is_newest = commit.span, entry is self.index.entries[-1]
-        took = journal.messages(key, first, last - first + 1 if last else 0, branch=branch)
-        waiting = journal.waiting(key, branch) if is_newest else ()
-        old = (before and before.state) or {}
+        found = list(takewhile(lambda c: c.version <= version, self._commits(version - 2)))
+        if not found or found[-1].version != version:
+            what, hint = f"the branch has no version {version}", "open the thread again"
+            raise InputError(what, where=str(self.key), hint=hint)
+        commit, before = found[-1], found[0] if len(found) > 1 else None
+        (first, last), is_newest = commit.span, version == self.heads[-1].version
+        took = self.journal.messages(
+            self.key, first, last - first + 1 if last else 0, branch=self.name
+        )
+        waiting = self.journal.waiting(self.key, self.name) if is_newest else ()
+        record, old = commit.record or {}, (before and before.state) or {}
         proposal = record.get("given", {}).get("proposal") or {}
         return {
-            "version": version, "hash": commit.hash, "thread": vars(self.index.key),
-            "policy": {**self.threads.reader.policies.get(commit.policy, {}), "fingerprint": commit.policy},
+            "version": version, "hash": commit.hash, "thread": vars(self.key),
+            "policy": {**self.reader.policies.get(commit.policy, {}), "fingerprint": commit.policy},
             "author": proposal.get("author", ""), "mode": proposal.get("mode", ""),
             "failure": record.get("failure", ""), "outcome": record.get("outcome", ""),
             "usage": record.get("usage", {}), "no_room": record.get("no_room", []),
             "said": [_said(each.message) for each in took],
-            **self._state(commit.state, entry["fault"]),
+            **self._state(commit),
             "notes": [_grouped(note) for note in record.get("notes", ())],
             "changes": list(explained(old, commit.state or old, record.get("notes", ()))),
             "verdicts": [self._verdict(*each) for each in record.get("verdicts", ())],
@@ -211,22 +175,27 @@ class Details:
 
     def source(self, ref: str) -> dict[str, Any]:
         """Return the text behind a ref, or why there is none."""
-        journal, key = self.threads.journal, self.index.key
-        found = next(iter(self._texts([ref])), None) or document(journal, key, ref)
+        found = next(iter(self._texts([ref])), None) or document(self.journal, self.key, ref)
         if found is not None:
             return _said(found)
-        rows = journal.messages(key, branch=self.index.branch, also_open=True)
+        rows = self.journal.messages(self.key, branch=self.name, also_open=True)
         if any(each.message.ref == ref and not each.digest for each in rows):
             return {"ref": ref, "unavailable": "an erasure removed this text"}
         return {"ref": ref, "unavailable": "no message of this thread has this ref"}
 
     def _texts(self, refs: Iterable[str]) -> tuple[Message, ...]:
-        return self.threads.journal.texts(self.index.key, refs, branch=self.index.branch)
+        return self.journal.texts(self.key, refs, branch=self.name)
 
-    def _state(self, state: Body | None, fault: str) -> dict[str, Any]:
-        if state is None:
-            return {"rendered": None, "unread": fault, "pinned": [], "items": [], "tail": []}
-        reading = self.threads.reader.read(state)
+    def _state(self, commit: StoredCommit) -> dict[str, Any]:
+        if (state := commit.state) is None:
+            return {
+                "rendered": None,
+                "unread": commit.problem,
+                "pinned": [],
+                "items": [],
+                "tail": [],
+            }
+        reading = self.reader.read(state)
         if reading.state is None:
             pinned, says = {s for s, item in items_of(state) if "words" in item}, {}
         else:

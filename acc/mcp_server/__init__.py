@@ -19,7 +19,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from acc.controller.controller import MemoryController
-from acc.controller.texts import document
 from acc.errors import ConfigurationError, InputError
 from acc.gate import qualify
 from acc.journal import Latest, ThreadKey
@@ -188,11 +187,9 @@ class Tools:
 
     def _opened(self, ref: str, who: ThreadKey, start: int) -> str:
         """Return the text behind a ref of the thread, or of a document; empty if there is none."""
-        journal = self.memory.journal
-        found = next(iter(journal.texts(who, [ref])), None)
-        if found is None and ref.startswith("doc."):
-            found = document(journal, who, ref)
-        if found is None:
+        try:
+            found = self.memory.open_evidence(ref, thread=who)
+        except InputError:
             return ""
         text = found.text
         start = min(max(0, start), len(text))

@@ -1,4 +1,4 @@
-"""Tools to test your own compressors, stores and agents with the library.
+"""Tools to test your own compressors and agents with the library.
 
 compressor = ScriptedCompressor([{"rules": [{"quote": "Never deploy", "ref": "u1"}]}, TimeoutError("slow")])
 step = update_state(None, Turn.said("Never deploy on Fridays."), model=compressor)
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.testing.chat_api import FAULTS, Fault, Message, Reply, Request
-from acc.testing.journal_conformance import check_journal
 from acc.testing.model_server import ModelServer
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "Reply",
     "Request",
     "ScriptedCompressor",
-    "check_journal",
 ]
 
 Written: TypeAlias = Proposal | Mapping[str, Any]
@@ -40,29 +38,26 @@ class ScriptedCompressor:
 
     An entry is a `Proposal`, a model's JSON object, an exception to raise, or a function of the `Reading` that returns
     a proposal or an object. After the last entry it fails with an AssertionError, which the library treats as a failed
-    compression, or with ``at_end="repeat"`` proposes the last entry again.
+    compression.
 
     Attributes:
         readings: What each compression was given to read.
     """
 
-    def __init__(
-        self, script: Iterable[Line], *, at_end: Literal["fail", "repeat"] = "fail"
-    ) -> None:
+    def __init__(self, script: Iterable[Line]) -> None:
         self._script = tuple(script)
-        self._repeats = at_end == "repeat"
         self.readings: list[Reading] = []
 
     def __call__(self, reading: Reading) -> Proposal:
         """Return the next entry of the script, or raise it if it is an exception."""
         place = len(self.readings)
         self.readings.append(reading)
-        if place >= len(self._script) and not self._repeats:
+        if place >= len(self._script):
             raise AssertionError(
                 f"the script has {len(self._script)} entries, and this is call {place + 1}, "
                 f"for turn {reading.number}"
             )
-        entry = self._script[min(place, len(self._script) - 1)]
+        entry = self._script[place]
         if isinstance(entry, BaseException):
             raise entry
         if callable(entry):

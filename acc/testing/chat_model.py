@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -25,20 +25,15 @@ class PromptRefused(ValueError):
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Answers with a function of the prompt, or with the next line of a list.
+    """Answers with ``script``: a function of the prompt, or a list with a line for each call.
 
-    A line is a message, a text, an exception to raise, or a function of the prompt. A prompt that providers reject
-    raises `PromptRefused`. The model streams word by word.
-
-    Attributes:
-        script: A function of the prompt, or a list of lines.
-        at_end: After the last line: ``fail`` with an AssertionError, or ``repeat`` from the first.
+    A line is a message, a text, an exception to raise, or a function of the prompt. After the last line it fails with
+    an AssertionError. A prompt that providers reject raises `PromptRefused`. The model streams word by word.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     script: Any
-    at_end: Literal["fail", "repeat"] = "fail"
 
     _prompts: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
 
@@ -91,9 +86,9 @@ class ScriptedChatModel(BaseChatModel):
 
     def _line(self, place: int) -> Line:
         lines: Sequence[Line] = self.script
-        if place >= len(lines) and self.at_end == "fail":
+        if place >= len(lines):
             raise AssertionError(f"the script has {len(lines)} lines, and this is call {place + 1}")
-        return lines[place % len(lines)]
+        return lines[place]
 
 
 def call(name: str, call_id: str | None = None, **args: Any) -> ToolCall:

@@ -77,20 +77,6 @@ def test_diff_tells_what_changed_and_why(folder: Path, capsys: Capsys) -> None:
     assert "turn 2 is not before turn 1" in failing(capsys, "diff", 2, 1, "--memory", folder)
 
 
-def test_diff_tells_what_a_shadow_would_change(folder: Path, capsys: Capsys) -> None:
-    out = printed(capsys, "diff", "--shadow", "--memory", folder)
-    signs = {line[2:]: line[0] for line in out.splitlines()[1:]}
-    assert out.startswith("inc, after turn 4: ")
-    assert signs[f"[user] {RULE}"] == "-"
-    assert signs["[user] On Sundays you may call her."] == " "
-    assert any(RULE in line for line, sign in signs.items() if sign == "+")
-    value = told(capsys, "diff", "--shadow", "--memory", folder)
-    shown = told(capsys, "show", "--memory", folder)
-    assert value["stay"] == [each["ref"] for each in shown["tail"]]
-    assert (value["rendered"], value["tokens_with_memory"]) == (shown["rendered"], shown["reads"])
-    assert value["leave"] == ["u1", "u2", "u3"]
-
-
 def test_threads_of_several_users_are_told_apart(folder: Path, capsys: Capsys) -> None:
     taken(folder, ThreadKey("inc", user="eve"), "Hello.")
     taken(folder, ThreadKey("other", tenant="acme", user="omar"), "Hello.")

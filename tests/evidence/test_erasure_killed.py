@@ -155,7 +155,7 @@ def _check_shown(memory: MemoryController[Any]) -> None:
             assert MESSAGE not in _shown(memory, key)
 
 
-QUICK = ("message", "document")
+QUICK = ("message",)
 
 
 @pytest.mark.parametrize(

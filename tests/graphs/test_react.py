@@ -191,7 +191,7 @@ def inspecting(prompt: list[BaseMessage]) -> AIMessage:
 def test_what_left_the_state_is_answered_by_a_look_at_its_evidence(
     tmp_path: Path, enter: Callable[[Any, str], dict[str, Any]]
 ) -> None:
-    compressor = ScriptedCompressor([listing], at_end="repeat")
+    compressor = ScriptedCompressor([listing] * 99)
     policy = Policy(max_tokens=200)
     with opened(MemoryController, tmp_path, model=compressor, policy=policy) as memory:
         model = ScriptedChatModel(script=inspecting)

@@ -46,11 +46,12 @@ SERVER = """
 import asyncio, sys
 from functools import partial
 from acc.journal import Journal
-from acc.inspector.server import application, bound, server
+from acc.cli.serve import bound, serve, url_of
+from acc.inspector.server import application
 from acc.inspector.threads import Threads
-with Journal.open(sys.argv[1], reads_only=True) as journal, bound(0) as at:
-    print(f"http://127.0.0.1:{at.getsockname()[1]}/", flush=True)
-    server(application(Threads(journal), partial(asyncio.sleep, 0.1))).run(sockets=[at])
+with Journal.open(sys.argv[1], reads_only=True) as journal, bound(0, "") as at:
+    print(url_of(at), flush=True)
+    serve(application(Threads(journal), partial(asyncio.sleep, 0.1)), at)
 """
 
 

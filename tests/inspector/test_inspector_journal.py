@@ -26,7 +26,7 @@ from helpers_inspector import (
 from acc.errors import CompressionError, InputError
 from acc.evidence.evidence import Evidence
 from acc.inspector.commits import StateReader
-from acc.inspector.threads import Details, Threads, key_of, name_of
+from acc.inspector.threads import Branch, Threads, key_of, name_of
 from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE
 from acc.state.model import CompressedCognitiveState
@@ -34,22 +34,27 @@ from acc.state.tail import messages_of
 from acc.turn.turn import Turn
 
 
-def details(threads: Threads, branch: str = "main") -> Details:
-    return Details(threads, threads.index(OPS, branch))
+def details(threads: Threads, branch: str = "main") -> Branch:
+    return threads.branch(OPS, branch)
+
+
+def listed(threads: Threads, branch: str = "main") -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = details(threads, branch).listed()["entries"]
+    return entries
 
 
 def test_the_list_says_what_the_commits_hold(tmp_path: Path) -> None:
     threads = threads_of(remembered(tmp_path))
-    index = threads.index(OPS)
-    assert [e["turn"] for e in index.entries if e["kind"] == "turn"] == [1, 2, 3]
-    assert [entry["version"] for entry in index.entries] == list(range(1, len(index.entries) + 1))
+    entries = listed(threads)
+    assert [e["turn"] for e in entries if e["kind"] == "turn"] == [1, 2, 3]
+    assert [entry["version"] for entry in entries] == list(range(1, len(entries) + 1))
     with Journal.open(tmp_path, reads_only=True) as journal:
         stored = list(journal.commits("ops"))
-    for entry, commit in zip(index.entries, stored, strict=True):
+    for entry, commit in zip(entries, stored, strict=True):
         assert (entry["hash"], entry["fault"]) == (commit.hash, "")
         assert entry["tokens"] > 0
         assert entry["limit"] == 1_100
-    first = index.entries[0]
+    first = entries[0]
     assert (first["added"], first["removed"], first["outcome"]) == (1, 0, "compressed")
     assert first["said"] == -(-len(SAID[0]) // 4)
     assert first["tail"] == first["said"]  # the last exchange stays, to be referred to
@@ -81,7 +86,7 @@ def test_later_words_and_the_claim_stand_beside_the_rule_with_the_verdict(tmp_pa
     assert [words["text"] for words in rule["later"]] == [SAID[2]]
     assert rule["ending"]["words"]["text"] == SAID[2]
     assert "verdict" not in rule["ending"]
-    assert threads.index(OPS).entries[3]["kind"] == "judge"
+    assert listed(threads)[3]["kind"] == "judge"
     (rule,) = [item for item in judged["items"] if item["slot"] == "constraints"]
     assert rule["ending"]["verdict"] == "ends"
     (change,) = judged["changes"]
@@ -94,7 +99,7 @@ def test_what_the_gate_said_stands_with_the_words_of_the_passage(tmp_path: Path)
     threads = threads_of(remembered(tmp_path))
     verdicts = details(threads).of(3)["verdicts"]
     assert {"ref": "u1", "place": 0, "reason": "known", "text": "Never restart db-1."} in verdicts
-    entry = threads.index(OPS).entries[2]
+    entry = listed(threads)[2]
     assert entry["candidates"] == len(verdicts) == 2
     assert entry["admitted"] == sum(each["reason"] == "admitted" for each in verdicts) == 1
 
@@ -104,7 +109,7 @@ def test_a_failed_compression_says_why_and_the_tail_grows(tmp_path: Path) -> Non
         raise CompressionError("the model is away", outcome="unreachable")
 
     threads = threads_of(remembered(tmp_path, SAID[:1], model=failing))
-    (entry,) = threads.index(OPS).entries
+    (entry,) = listed(threads)
     assert (entry["outcome"], entry["failed"]) == ("unreachable", True)
     turn = details(threads).of(1)
     assert "the model is away" in turn["failure"]
@@ -128,25 +133,23 @@ def test_a_turn_that_no_commit_took_is_shown_as_waiting(tmp_path: Path) -> None:
 def test_only_what_is_new_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remembered(tmp_path)
     threads = threads_of(tmp_path)
-    first = threads.index(OPS)
-    known = len(first.entries)
+    mark, entries = details(threads).listed()["mark"], listed(threads)
     read: list[Any] = []
     real = threads.reader.read
     monkeypatch.setattr(threads.reader, "read", lambda body: read.append(body) or real(body))
-    assert threads.index(OPS) is first
-    assert read == []
+    assert details(threads).listed(4, mark)["entries"] == read == []
     remembered(tmp_path, ["Is node-8 ready?"])
-    assert [entry["turn"] for entry in threads.index(OPS).entries[known:]] == [4]
+    more = details(threads).listed(4, mark)
+    assert [(entry["turn"], entry["said"]) for entry in more["entries"]] == [(4, 4)]
     assert len(read) == 1
-    assert threads.index(OPS).entries[-1]["said"] == 4
+    assert [*entries, *more["entries"]] == listed(threads)
 
 
 def test_a_fork_leaves_the_other_branch_out_of_its_past(tmp_path: Path) -> None:
     branch = forked(tmp_path)
     threads = threads_of(tmp_path)
-    assert threads.branches(OPS) == ["main", branch]
-    index = threads.index(OPS, branch)
-    assert [(e["branch"], e["version"], e["kind"]) for e in index.entries] == [
+    assert details(threads).listed()["branches"] == ["main", branch]
+    assert [(e["branch"], e["version"], e["kind"]) for e in listed(threads, branch)] == [
         ("main", 1, "turn"), (branch, 2, "fork"), (branch, 3, "turn"),
     ]  # fmt: skip
     assert details(threads, branch).source("u2")["text"] == "The limit is 50 pods."
@@ -162,7 +165,7 @@ def test_a_fork_leaves_the_other_branch_out_of_its_past(tmp_path: Path) -> None:
 def test_a_damaged_row_is_told_and_the_rest_is_shown(version: int, tmp_path: Path) -> None:
     altered(remembered(tmp_path), version, None)
     threads = threads_of(tmp_path)
-    entries = threads.index(OPS).entries
+    entries = listed(threads)
     assert [entry["turn"] for entry in entries] == [1, 2, 3, 3]
     assert "damaged" in entries[version - 1]["fault"]
     assert entries[version - 1]["failed"]
@@ -179,7 +182,7 @@ def test_a_state_that_was_changed_is_told(tmp_path: Path) -> None:
 
     altered(remembered(tmp_path, SAID[:1]), 1, forge)
     threads = threads_of(tmp_path)
-    assert threads.index(OPS).entries[0]["fault"] == "its state was changed after the commit"
+    assert listed(threads)[0]["fault"] == "its state was changed after the commit"
     assert threads.rows()[0]["fault"] == "its state was changed after the commit"
     assert "Always" not in json.dumps(details(threads).of(1))
 
@@ -198,7 +201,7 @@ def test_a_record_that_was_changed_is_told(record: Any, tmp_path: Path) -> None:
         database.execute("UPDATE commits SET record = ? WHERE version = 2", (data,))
         database.commit()
     threads = threads_of(tmp_path)
-    faults = [entry["fault"] for entry in threads.index(OPS).entries]
+    faults = [entry["fault"] for entry in listed(threads)]
     assert faults == ["", "its record was not written by acc", "", ""]
     turn = details(threads).of(2)
     assert (turn["verdicts"], turn["notes"]) == ([], [])
@@ -210,7 +213,7 @@ def test_a_broken_chain_is_told(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / FILE)) as database:
         database.execute("UPDATE commits SET parent = 'x' WHERE version = 2")
         database.commit()
-    faults = [entry["fault"] for entry in threads_of(tmp_path).index(OPS).entries]
+    faults = [entry["fault"] for entry in listed(threads_of(tmp_path))]
     assert faults == ["", "it does not follow the commit before it", "", ""]
 
 
@@ -221,10 +224,10 @@ def test_an_erasure_is_read_anew_and_leaves_no_words(tmp_path: Path) -> None:
     assert "40 pods" in json.dumps(details(threads).of(2))
     erased(tmp_path, "u2")
     assert threads.ends() != ends
-    index = threads.index(OPS)
-    assert all(entry["fault"] == "" for entry in index.entries)
-    shown = [details(threads).of(entry["version"]) for entry in index.entries]
-    assert "40 pods" not in json.dumps([shown, index.entries])
+    entries = listed(threads)
+    assert all(entry["fault"] == "" for entry in entries)
+    shown = [details(threads).of(entry["version"]) for entry in entries]
+    assert "40 pods" not in json.dumps([shown, entries])
     assert details(threads).source("u2")["unavailable"] == "an erasure removed this text"
 
 
@@ -236,7 +239,7 @@ def test_a_schema_that_is_not_installed_leaves_the_items(tmp_path: Path) -> None
     assert "is not installed" in turn["unread"]
     assert "Never restart db-1." in [item["says"] for item in turn["items"]]
     assert turn["pinned"] == ["constraints"]
-    assert threads.index(OPS).entries[0]["tokens"] > 0
+    assert listed(threads)[0]["tokens"] > 0
 
 
 def test_a_state_of_a_domain_is_read_under_its_class(tmp_path: Path) -> None:
@@ -262,7 +265,7 @@ def test_reading_writes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
         writer.execute("BEGIN IMMEDIATE")  # as while a commit is written
         threads = threads_of(tmp_path)
         threads.rows()
-        for entry in threads.index(OPS).entries:
+        for entry in listed(threads):
             details(threads).of(entry["version"])
         writer.execute("ROLLBACK")
         threads.journal.close()
@@ -291,7 +294,7 @@ def test_a_documents_text_is_opened_where_its_owner_reads_it(tmp_path: Path) -> 
     with memory_in(tmp_path) as memory:
         made = Evidence(memory).ingest_text("runbook.md", "Drain node-7 first.", user="ann")
     threads = threads_of(tmp_path)
-    owned = Details(threads, threads.index("thread=ops&user=ann"))
+    owned = threads.branch("thread=ops&user=ann")
     assert owned.source(made.ref)["text"] == "Drain node-7 first."
     remembered(tmp_path, SAID[:1])
-    assert "unavailable" in Details(threads, threads.index(OPS)).source(made.ref)
+    assert "unavailable" in details(threads).source(made.ref)

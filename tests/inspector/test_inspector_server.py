@@ -20,8 +20,8 @@ from helpers_inspector import (
 )
 from starlette.testclient import TestClient
 
-from acc.errors import AuditError, ConfigurationError
-from acc.inspector.server import application, bound, changes_of
+from acc.errors import AuditError
+from acc.inspector.server import application, changes_of
 from acc.inspector.threads import Threads
 from acc.journal import Journal, ThreadKey
 
@@ -42,18 +42,16 @@ def client(tmp_path: Path) -> TestClient:
 @pytest.mark.parametrize(
     "host",
     [
-        "evil.example", "evil.example:8765", "127.0.0.1.evil.example", "[::2]", "",
-        "127.0.0.1:8765@evil.example", "localhost:8765 evil", "localhost:", "localhost:123456",
+        "evil.example", "evil.example:8765", "127.0.0.1.evil.example", "evil.localhost", "[::2]", "",
     ],
 )  # fmt: skip
 def test_a_foreign_host_is_refused(host: str, client: TestClient) -> None:
     for path in ("/", "/api/threads", "/api/changes", "/nothing"):
         answer = client.get(path, headers={"host": host})
-        assert answer.status_code == 403
-        assert "Host" in answer.json()["error"]
+        assert (answer.status_code, answer.text) == (400, "Invalid host header")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "LOCALHOST", "[::1]:9000"])
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765"])
 def test_the_names_of_the_loopback_are_answered(host: str, client: TestClient) -> None:
     assert client.get("/api/threads", headers={"host": host}).status_code == 200
 
@@ -66,16 +64,8 @@ def test_a_foreign_origin_is_refused(origin: str, client: TestClient) -> None:
     assert client.get("/api/threads", headers={"origin": origin}).status_code == 403
 
 
-def test_another_site_is_refused_and_the_own_page_is_not(client: TestClient) -> None:
-    for site, code in (
-        ("cross-site", 403),
-        ("same-site", 403),
-        ("same-origin", 200),
-        ("none", 200),
-    ):
-        assert client.get("/api/threads", headers={"sec-fetch-site": site}).status_code == code
+def test_the_own_page_is_answered(client: TestClient) -> None:
     assert client.get("/api/threads", headers={"origin": HOME}).status_code == 200
-    assert client.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 200  # a link
 
 
 def test_every_answer_is_locked_down(client: TestClient) -> None:
@@ -87,6 +77,7 @@ def test_every_answer_is_locked_down(client: TestClient) -> None:
         assert "unsafe" not in policy
         assert "*" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
         assert answer.headers["cache-control"] == "no-store"
         assert "set-cookie" not in answer.headers
         assert "access-control-allow-origin" not in answer.headers
@@ -226,10 +217,3 @@ def test_a_journal_that_cannot_be_read_is_told_once_and_then_its_return(tmp_path
     first, second = asyncio.run(told())
     assert "the database is away" in first
     assert second.startswith("event: change")
-
-
-def test_a_port_in_use_is_an_error_that_says_so() -> None:
-    with bound(0) as first:
-        assert first.getsockname()[0] == "127.0.0.1"
-        with pytest.raises(ConfigurationError, match="cannot be used"):
-            bound(first.getsockname()[1])

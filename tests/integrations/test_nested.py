@@ -51,7 +51,7 @@ ASYNC = pytest.mark.parametrize("asynchronous", [False, True])
 
 
 def answers(*said: Any) -> ScriptedChatModel:
-    return ScriptedChatModel(script=list(said), at_end="repeat")
+    return ScriptedChatModel(script=list(said) * 9)
 
 
 def asking(*calls: Any) -> AIMessage:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import pytest
+from journal_conformance import POLICY, entry, messages, rule, step
 from journal_steps import core_step, memory
 from sqlalchemy import create_engine
 from workers import change, check_snapshot
@@ -28,7 +29,6 @@ from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.state.slots import Slot
-from acc.testing.journal_conformance import POLICY, entry, messages, rule, step
 from acc.turn.observations import Channel, Evidence
 
 LONG = " ".join(f"Line {n} says that host {n} restarts at {n} o'clock." for n in range(900))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from journal_conformance import check_journal
 
 from acc.journal import Journal
-from acc.testing.journal_conformance import check_journal
 
 
 @pytest.mark.parametrize("kind", ["ext4", pytest.param("nfs4", marks=pytest.mark.slow)])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journal_conformance import POLICY, messages, rule, step
 from servers import begin
 from sqlalchemy import event
 from workers import change, check, check_fork, kills, said, two_workers, worker
@@ -18,7 +19,6 @@ from workers import change, check, check_fork, kills, said, two_workers, worker
 from acc.errors import AuditError, ConflictError, StoreError, StoreUnavailableError
 from acc.journal import Journal
 from acc.journal.journal import FILE
-from acc.testing.journal_conformance import POLICY, messages, rule, step
 
 
 def test_kills_lose_and_double_nothing(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journal_conformance import POLICY, check_journal, step
 from servers import engine_of, postgresql_server, schema_for, url_of
 from services import PostgreSQL
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
-from workers import check, check_fork, check_snapshot, kills, two_workers
+from workers import BESIDE, check, check_fork, check_snapshot, kills, two_workers
 
 from acc.errors import (
     AccError,
@@ -26,7 +27,6 @@ from acc.errors import (
     StoreUnavailableError,
 )
 from acc.journal import Journal, ThreadKey
-from acc.testing.journal_conformance import POLICY, check_journal, step
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +114,7 @@ STOPPED = """
 import os, signal, sys
 from acc.errors import ConflictError, StoreError
 from acc.journal import Journal, postgresql
-from acc.testing.journal_conformance import messages, step
+from journal_conformance import messages, step
 postgresql.IDLE_SECONDS = 4
 journal = Journal.open(sys.argv[1], wait=1)
 step(journal, "t", "first")
@@ -135,7 +135,7 @@ except (ConflictError, StoreError) as error:  # the signal may reach the process
 def test_a_worker_that_is_stopped_in_a_transaction_loses_its_lock_and_is_told(url: str) -> None:
     with Journal.open(url, wait=0.1) as hasty:  # ready before the worker stops
         process = subprocess.Popen(
-            [sys.executable, "-c", STOPPED, url], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", STOPPED, url], stdout=subprocess.PIPE, text=True, env=BESIDE
         )
         try:
             assert process.stdout is not None

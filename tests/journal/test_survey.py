@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from journal_conformance import messages, step
+
 from acc.journal import Journal, ThreadKey
 from acc.journal.names import Size
-from acc.testing.journal_conformance import messages, step
 
 
 def test_each_branch_has_its_size_and_what_of_it_waits(tmp_path: Path) -> None:

@@ -5,48 +5,58 @@ from __future__ import annotations
 import os
 import random
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import TextIO
 
+from journal_conformance import POLICY, step
 from servers import begin
 from sqlalchemy import event
 
-from acc.errors import StoreError
+from acc.errors import ConflictError, StoreError
 from acc.journal import Journal
 from acc.journal.journal import FILE
-from acc.testing.journal_conformance import POLICY, step
 
 WORKER = """
 import sys
-from acc.journal import Journal
-from acc.journal.journal import FILE
-from acc.testing.journal_conformance import step, rule
-from acc.errors import ConflictError
-journal, name, many = Journal.open(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(many):
-    text = f"{name} says {number}."
-    while True:
-        try:
-            done = step(journal, "t", text, one=bool(number % 3))
-        except ConflictError:
-            print("told", flush=True)
-            continue
-        print("acked", text, flush=True)
-        break
+from workers import work
+place, name, many = sys.argv[1:]
+work(place, name, int(many), sys.stdout, sys.stdin.readline)
 """
+BESIDE = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+"""The environment of a process that imports the helpers of the tests."""
+
+
+def work(
+    place: str | Path, name: str, many: int, out: TextIO, begin: Callable[[], object] = str
+) -> None:
+    """Step the thread many times, and tell each text once it is acknowledged."""
+    with Journal.open(place) as journal:
+        print("ready", file=out, flush=True)
+        begin()
+        for number in range(many):
+            text = f"{name} says {number}."
+            while True:
+                try:
+                    step(journal, "t", text, one=bool(number % 3))
+                except ConflictError:
+                    print("told", file=out, flush=True)
+                    continue
+                print("acked", text, file=out, flush=True)
+                break
 
 
 def worker(place: str | Path, name: str, many: int = 10**6) -> subprocess.Popen[str]:
     argv = [sys.executable, "-c", WORKER, str(place), name, str(many)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=BESIDE)
 
 
 def said(journal: Journal, thread: str = "t", **how: bool) -> Counter[str]:
@@ -117,14 +127,22 @@ def check_fork(journal: Journal) -> None:
 
 
 def kill_once(place: str | Path, rng: random.Random, acked: list[str], name: str) -> None:
-    process = worker(place, name)
-    begin(process)
-    assert process.stdout is not None
-    time.sleep(rng.random() * 0.3)
-    process.kill()
-    lines = process.stdout.read().splitlines(keepends=True)
+    """Kill a worker while it works. It is a fork of this process, which has imported everything."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        with suppress(BaseException), open(writes, "w") as out:
+            work(place, name, 10**6, out)
+        os._exit(1)
+    os.close(writes)
+    with open(reads) as told:
+        assert told.readline() == "ready\n"
+        acked.append(told.readline()[6:-1])  # on a busy machine it takes a while
+        time.sleep(rng.random() * 0.3)
+        os.kill(child, signal.SIGKILL)
+        lines = told.read().splitlines(keepends=True)
+    os.waitpid(child, 0)
     acked += [line[6:-1] for line in lines if line.startswith("acked ") and line.endswith("\n")]
-    process.wait()
 
 
 def kills(place: str | Path, runs: int) -> None:

@@ -9,8 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +16,15 @@ import httpx2
 import pytest
 from helpers_mcp_server import Called, call, memory_in, stored
 from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 
-from acc.errors import ConfigurationError
-from acc.mcp_server.server import Address
 from acc.state.policy import Policy
 
-SECRET = "correct-horse-battery-staple"
 PROGRAM = """
-import logging, os, sys, threading
+import logging, sys, threading
 from acc.state.policy import Cadence, Policy
 from acc.controller.controller import MemoryController
 from acc.mcp_server import Serving
-from acc.mcp_server.server import Address, listening, memory_server, serve_http, serve_stdio
+from acc.mcp_server.server import memory_server, serve_stdio
 from acc.turn.observations import Channel
 class Hang:
     name = "hang"
@@ -40,40 +34,35 @@ class Hang:
     async def acomplete(self, *_, **__):
         self.complete()
 logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-folder, channel, thread, http, settings = sys.argv[1:]
+folder, channel, thread, settings = sys.argv[1:]
 serving = Serving(Channel(channel), thread=thread)
 with MemoryController.open(folder, **{"store": "none", **eval(settings)}) as memory:
-    if http != "http":
-        sys.exit(serve_stdio(memory_server(memory, serving)))
-    with listening(Address(port=0)) as at:
-        url = f"http://127.0.0.1:{at.getsockname()[1]}"
-        server = memory_server(memory, serving, token=os.environ["ACC_MCP_TOKEN"], url=url)
-        serve_http(server, Address(), at, lambda: print(f"{url}/mcp", file=sys.stderr, flush=True))
+    serve_stdio(memory_server(memory, serving))
 """
-"""What `acc mcp` runs once its options are read: folder, channel, thread, transport, further settings."""
+"""What `acc mcp` runs once its options are read: folder, channel, thread, further settings."""
 
 
 def program(
-    folder: Path, channel: str = "agent", thread: str = "", http: str = "", settings: str = "{}"
+    folder: Path, channel: str = "agent", thread: str = "", settings: str = "{}"
 ) -> list[str]:
-    return ["-c", PROGRAM, str(folder), channel, thread, http, settings]
+    return ["-c", PROGRAM, str(folder), channel, thread, settings]
 
 
 def parameters(*arguments: Any) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable,
         args=program(*arguments),
-        env={**os.environ, "ACC_MCP_TOKEN": "unused"},
+        env={**os.environ},
     )
 
 
 class Raw:
     """A server over stdio whose lines a test writes and reads itself."""
 
-    def __init__(self, arguments: list[str], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, arguments: list[str]) -> None:
         self.process = subprocess.Popen(
             [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
+            stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._number = 0
 
@@ -109,25 +98,6 @@ class Raw:
             self.process.send_signal(number)
             self.process.wait(30)
         return self.process.communicate(timeout=30)
-
-
-@contextmanager
-def serving_http(folder: Path, token: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    process = subprocess.Popen(
-        [sys.executable, *program(folder, http="http")], stdout=subprocess.PIPE, text=True,
-        stderr=subprocess.PIPE, env={**os.environ, "ACC_MCP_TOKEN": token},
-    )  # fmt: skip
-    try:
-        assert process.stderr is not None
-        found = None
-        while found is None:
-            line = process.stderr.readline()
-            assert line, process.wait(10)
-            found = re.search(r"http://\S+/mcp", line)
-        yield found[0], process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.slow
@@ -209,29 +179,6 @@ def test_a_kill_amid_remember_neither_loses_nor_doubles(channel: str, tmp_path: 
         assert memory.journal.verify([Policy(max_tokens=1_600), memory.policy]).is_clean
 
 
-@pytest.mark.slow
-def test_clients_share_a_server_over_http(tmp_path: Path) -> None:
-    with serving_http(tmp_path / "m") as (url, process):
-
-        async def both() -> list[Called]:
-            async with Client(url) as one, Client(url, mode="legacy") as other:
-                said = (call(client, "remember", text=f"{name}{n} is up.", thread="t")
-                        for n in range(3) for client, name in ((one, "web"), (other, "db")))  # fmt: skip
-                told = await asyncio.gather(*said)
-                return [*told, await call(one, "recall", query="Is db2 up?", thread="t")]
-
-        *told, found = asyncio.run(both())
-        assert sorted(int(each.split()[3]) for each in told) == list(range(1, 7))
-        assert "db2 is up." in found
-        process.send_signal(signal.SIGTERM)
-        rest, errors = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGTERM
-    assert rest == ""
-    assert "Traceback" not in errors
-    with memory_in(tmp_path / "m") as memory:
-        assert len(stored(memory)) == 6
-
-
 PING = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {},
@@ -241,60 +188,38 @@ ACCEPTS = {"accept": "application/json, text/event-stream"}
 
 
 @pytest.mark.slow
-def test_pages_of_other_hosts_and_clients_without_the_token_are_refused(tmp_path: Path) -> None:
-    token = SECRET
-    bearer = {"authorization": f"Bearer {token}"}
-    with serving_http(tmp_path / "m", token) as (url, _):
-
-        def status(**headers: str) -> int:
-            return httpx2.post(url, json=PING, headers={**ACCEPTS, **headers}).status_code
-
-        assert status(**bearer) == 200
-        assert [status(), status(authorization="Bearer wrong"), status(authorization=token)] == [
-            401
-        ] * 3
-        assert status(**bearer, host="evil.example") == 421
-        assert status(**bearer, origin="http://evil.example") == 403
-        assert status(**bearer, origin="http://localhost:3000") == 200
-
-        async def conversation() -> Called:
-            async with (
-                httpx2.AsyncClient(headers=bearer) as http,
-                Client(streamable_http_client(url, http_client=http)) as client,
-            ):
-                return await call(client, "remember", text="Lotte is on call.", thread="t")
-
-        assert asyncio.run(conversation()).startswith("stored in turn 1")
-
-
-@pytest.mark.parametrize(
-    ("address", "token", "why"),
-    [
-        (Address("0.0.0.0"), "", "without a token"),
-        (Address("10.1.2.3"), "", "without a token"),
-        (Address("example.org"), "", "without a token"),
-        (Address("::"), "", "without a token"),
-        (Address("0.0.0.0"), SECRET, "every name"),
-        (Address("::"), SECRET, "every name"),
-        (Address("10.1.2.3"), "short", "shorter than 16"),
-        (Address(), f"{SECRET} ", "no header"),
-        (Address(), f"{SECRET}\u00e9", "no header"),
-        (Address(), f"{SECRET}\udcff", "no header"),
-    ],
-)
-def test_others_reach_the_server_only_with_a_token_and_by_a_name(
-    address: Address, token: str, why: str
+def test_clients_share_a_server_over_http_and_pages_of_other_hosts_are_refused(
+    tmp_path: Path,
 ) -> None:
-    with pytest.raises(ConfigurationError, match=why):
-        address.check(token)
-    for own in ("127.0.0.1", "localhost", "::1", "127.0.0.9"):  # this machine needs none
-        Address(own).check("")
-    Address("0.0.0.0", names=("memory.example",)).check(SECRET)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "acc", "mcp", "--memory", str(tmp_path / "m"), "--http", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+/mcp)", process.stderr.readline())
+    assert found is not None
+    url = found[1]
 
+    def status(**headers: str) -> int:
+        return httpx2.post(url, json=PING, headers={**ACCEPTS, **headers}).status_code
 
-def test_only_named_hosts_are_accepted() -> None:
-    allowed = Address("0.0.0.0", names=("memory.example",)).security
-    assert {"memory.example", "memory.example:*", "localhost:*"} <= {*allowed.allowed_hosts}
-    assert "https://memory.example" in allowed.allowed_origins
-    assert allowed.enable_dns_rebinding_protection
-    assert "[::1]:*" in Address("::1").security.allowed_hosts
+    async def both() -> list[Called]:
+        async with Client(url) as one, Client(url, mode="legacy") as other:
+            said = (call(client, "remember", text=f"{name}{n} is up.", thread="t")
+                    for n in range(3) for client, name in ((one, "web"), (other, "db")))  # fmt: skip
+            told = await asyncio.gather(*said)
+            return [*told, await call(one, "recall", query="Is db2 up?", thread="t")]
+
+    *told, found_text = asyncio.run(both())
+    assert sorted(int(each.split()[3]) for each in told) == list(range(1, 7))
+    assert "db2 is up." in found_text
+    assert status(host="evil.example") == 421
+    assert status(origin="http://evil.example") == 403
+    assert status(origin="http://localhost:3000") == 200
+    process.send_signal(signal.SIGTERM)
+    rest, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert rest == ""
+    assert "Traceback" not in errors
+    with memory_in(tmp_path / "m") as memory:
+        assert len(stored(memory)) == 6

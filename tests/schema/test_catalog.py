@@ -1,4 +1,4 @@
-"""Finding a schema by its published name, its class, or its file; creating one."""
+"""Finding a schema by its published name, its class, or its file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from acc import schema as catalog
-from acc.errors import ConfigurationError, InputError, SchemaError
-from acc.schema import published_name, schema_named
-from acc.schema.pages import start
+from acc.errors import ConfigurationError, SchemaError
+from acc.schema import schema_named
 from acc_schemas.finance import FinanceState
 
 
@@ -22,9 +21,6 @@ def entry(name: str, value: str) -> EntryPoint:
 def test_a_third_partys_schema_is_found_by_its_name(published: list[EntryPoint]) -> None:
     published[:] = [entry("money", "acc_schemas.finance:FinanceState")]
     assert schema_named("money") is FinanceState
-    assert published_name(FinanceState) == "money"
-    published.clear()
-    assert published_name(FinanceState) == "acc_schemas.finance:FinanceState"
 
 
 def test_one_name_for_two_schemas_is_an_error(published: list[EntryPoint]) -> None:
@@ -50,17 +46,18 @@ def test_what_is_no_schema_says_so(name: str, what: str) -> None:
     assert error.value.hint
 
 
+BASE = "from acc.state.model import CompressedCognitiveState as S\n"
+
+
 def test_a_file_is_a_schema(tmp_path: Path) -> None:
-    file = start("catalog_clinic", tmp_path)
+    file = tmp_path / "catalog_clinic.py"
+    file.write_text(f"{BASE}class CatalogClinicState(S): pass", encoding="utf-8")
     schema = schema_named(str(file))
     assert schema.__name__ == "CatalogClinicState"
     assert schema_named(str(file)) is schema
     assert schema_named(f"{file}:CatalogClinicState") is schema
     with pytest.raises(ConfigurationError, match="cannot be imported"):
         schema_named(f"{file}:Other")
-
-
-BASE = "from acc.state.model import CompressedCognitiveState as S\n"
 
 
 @pytest.mark.parametrize(
@@ -89,19 +86,3 @@ def test_a_file_that_is_no_schema_says_why(
             schema_named(str(file))
     finally:
         sys.modules.pop("catalog_wrong", None)
-
-
-def test_the_example_is_a_schema(tmp_path: Path) -> None:
-    assert schema_named(str(start("field_service", tmp_path))).__name__ == "FieldServiceState"
-
-
-@pytest.mark.parametrize("name", ["Clinic", "a-b", "class", "json", "acc"])
-def test_a_name_that_no_module_may_have_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=name):
-        start(name, tmp_path)
-
-
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    start("catalog_twice", tmp_path)
-    with pytest.raises(InputError, match="exists already"):
-        start("catalog_twice", tmp_path)

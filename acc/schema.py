@@ -72,12 +72,6 @@ def schema_named(name: str) -> Schema:
     raise ConfigurationError("not a state class", where=name, hint=hint)
 
 
-def published_name(schema: Schema) -> str:
-    """Return the published name of a class, or ``module:Class`` if it has none."""
-    value = f"{schema.__module__}:{schema.__qualname__}"
-    return next((name for name, entry in published().items() if entry.value == value), value)
-
-
 @contextmanager
 def _importing(name: str) -> Iterator[None]:
     """Raise a `ConfigurationError` for what an import raises: it runs any code of the module."""

@@ -1,4 +1,4 @@
-"""`check_journal`: tests that a backend keeps the promises of `acc.journal.journal.Journal`.
+"""`check_journal`: tests that a database keeps the promises of `acc.journal.journal.Journal`.
 
 Each promise is a function that tries to break it. Its docstring states the promise.
 """
