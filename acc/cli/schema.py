@@ -106,13 +106,11 @@ def _field_rows(slots: Sequence[SlotField]) -> list[Row]:
 
 def _writers(slot: SlotField) -> str:
     if slot.is_pinned:
-        who = "user and operator, in their words"
-    elif not slot.is_record:
-        who = "commit"
-    else:
-        least = slot.rules.least
-        who = "anybody" if least is Trust.DOCUMENT else f"{least.word} and above"
-    return who + (f", for {', '.join(slot.rules.roles)}" if slot.rules.roles else "")
+        return "user and operator, in their words"
+    if not slot.is_record:
+        return "commit"
+    least = slot.rules.least
+    return "anybody" if least is Trust.DOCUMENT else f"{least.word} and above"
 
 
 def _leaves(slot: SlotField) -> str:
