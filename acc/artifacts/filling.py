@@ -78,10 +78,11 @@ class Filling:
         elif time.monotonic() >= self._rested:
             self._try(place, artifacts)
 
-    def forget(self, thread: ThreadName) -> None:
-        """Ask the store anew how far a thread is filled: something was deleted from it."""
+    def forget(self, thread: ThreadName | None = None) -> None:
+        """Ask the store anew how far a thread, or every thread, is filled: something was deleted from it."""
         with self._adding:
-            self._filled = {place: seq for place, seq in self._filled.items() if place[0] != thread}
+            kept = self._filled.items() if thread is not None else ()
+            self._filled = {place: seq for place, seq in kept if place[0] != thread}
 
     def drain(self, timeout: float | None = None) -> bool:
         """Let the store have everything; return False if it fails, or the time of a worker is over."""

@@ -9,7 +9,6 @@ Base64 is neither filled in nor found: nobody asks for it, and four million char
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -19,10 +18,9 @@ from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Filling, Index
 from acc.artifacts.recall import Recall, backwards
 from acc.artifacts.rows import Artifact, Branches, ThreadName, lane_of
-from acc.errors import AccError, StoreError
+from acc.errors import AccError, InputError, StoreError
 from acc.gate import Candidate
 from acc.journal import Journal, ThreadKey
-from acc.journal.erasing import Unindexed
 from acc.journal.names import DOCUMENTS, MAIN, Head, Size, StoredMessage, is_home
 from acc.text.lines import without_data
 
@@ -34,6 +32,9 @@ BEFORE = 1 << 60
 
 BATCH = 100
 """Messages of one write."""
+
+Gone = Mapping[ThreadKey, Collection[tuple[str, str]] | None]
+"""Messages of threads by branch and ref; None: the thread goes whole."""
 
 
 class Indexing:
@@ -103,65 +104,49 @@ class Indexing:
             held=partial(self._held, thread, branch),
         )  # fmt: skip
 
-    def clean(self) -> list[str]:
-        """Delete from the store what the journal has erased; return what went wrong.
+    def erase(self, gone: Gone) -> list[str]:
+        """Delete messages from the store, and forget what was read of their threads; return what may still hold them.
 
-        The journal knows what the store has yet to lose, so that a later call, of any process, does the rest.
+        It is called before the journal loses them, so that who is killed in between does it again; and after, as
+        another process may have added them meanwhile.
         """
-        notes = self._journal.unindexed()
+        for thread in gone:
+            self._recall.forget(thread)
+        if self._filling is not None:  # what was read before the erasure is written before
+            self._filling.drain()
         try:
-            for thread, refs in _by_thread(notes).items():
-                self.erase(thread, refs)
+            for thread, messages in gone.items():
+                self._delete(thread, messages)
         except StoreError as error:
-            return [f"the index still holds it: {error}"]
+            return [f"the index still holds it: run acc reindex: {error}"]
         if self._problem is not None:
-            return list(self.warnings)
+            return [f"run acc reindex: {each}" for each in self.warnings]
         if others := sorted(self._journal.indexes() - {self._place}):
             return [
                 f"the index at {', '.join(others)} may still hold it: open the memory with that index and erase again;"
                 " if it is gone for good, run acc reindex"
             ]
-        self._journal.settle(notes)
         return []
+
+    def _delete(self, thread: ThreadKey, messages: Collection[tuple[str, str]] | None) -> None:
+        if self._filling is not None:
+            self._filling.forget(thread)
+        if self.store is None:
+            return
+        if messages is None:
+            self.store.delete(thread)
+            return
+        refs: dict[str, list[str]] = {}
+        for branch, ref in messages:
+            refs.setdefault(branch, []).append(ref)
+        for branch, own in refs.items():
+            self.store.delete(thread, own, branch)
 
     def note(self, *, alone: bool = False) -> None:
         """Let the journal know where the store is, before anything is in it; ``alone``: it is the only one."""
         if self._place and (alone or not self._is_noted):
             self._journal.note_index(self._place, alone=alone)
         self._is_noted = True
-
-    def unindexed(self) -> dict[tuple[ThreadKey, str], str]:
-        """Return what the store has yet to lose, by thread and ref, each with its text as far as the store has it."""
-        found: dict[tuple[ThreadKey, str], str] = {}
-        for thread, refs in _by_thread(self._journal.unindexed()).items():
-            found |= dict.fromkeys(((thread, ref) for ref in refs), "")
-            with suppress(StoreError):
-                texts = self.store.texts(thread, refs) if self.store is not None else {}
-                found |= {(thread, ref): text for (_, ref), text in texts.items()}
-        return found
-
-    def erase(self, thread: ThreadKey, refs: Collection[str] = ("",)) -> int:
-        """Delete messages of a thread from the store, with an empty ref all, and forget what was read of it.
-
-        What the journal still holds under such a ref, as on another branch, is added again.
-
-        Returns:
-            How many were added again.
-
-        Raises:
-            StoreError: The store cannot be used.
-        """
-        self._recall.forget(thread)
-        if self._filling is not None:  # what was read before the erasure is written before
-            self._filling.drain()
-            self._filling.forget(thread)
-        if self.store is None:
-            return 0
-        self.store.delete(thread, None if "" in refs else refs)
-        heads = self._journal.branches(thread)
-        rows = (each for head in heads for each in self._after(thread, head.branch, -1))
-        kept = [each for each in rows if "" in refs or each.message.ref in refs]
-        return self.store.add(thread, kept) if kept else 0
 
     def lacking(
         self, sizes: Mapping[tuple[ThreadKey, str], Size]
@@ -177,6 +162,21 @@ class Indexing:
         for name, size in sizes.items():
             if (lacks := size.taken - there.get(lane_of(*name), 0)) > 0:
                 yield name, lacks
+
+    def begin_anew(self) -> None:
+        """Empty the store, which is from now on the only one.
+
+        Raises:
+            InputError: There is none.
+            StoreError: It cannot be used.
+        """
+        if self.store is None:
+            why = "; ".join(self.warnings) or "it was opened with index='none'"
+            raise InputError("the memory has no index", where=why, hint="open it with index='now'")
+        self.store.clear()
+        if self._filling is not None:
+            self._filling.forget()
+        self.note(alone=True)
 
     def refill(self, thread: ThreadKey, branch: str) -> int:
         """Write what the store lacks of a branch; return how many messages were new.
@@ -249,13 +249,6 @@ def _searchable(artifact: Artifact) -> Artifact:
         return artifact
     seen = message.observation.model_copy(update={"text": text})
     return replace(artifact, message=replace(message, observation=seen))
-
-
-def _by_thread(notes: Iterable[Unindexed]) -> dict[ThreadKey, set[str]]:
-    found: dict[ThreadKey, set[str]] = {}
-    for note in notes:
-        found.setdefault(note.thread, set()).add(note.ref)
-    return found
 
 
 def homes_of(journal: Journal, key: ThreadKey) -> tuple[Head, ...]:

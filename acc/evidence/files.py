@@ -118,8 +118,7 @@ class Files(Base):
             ]
             index.committed(key, MAIN, added)
         if replace:
-            journal.prune(key, [(each.branch, each.seq) for each in earlier])
-            index.clean()
+            self.forget(key, earlier)
         return Ingested(name, ref, len(messages), done.is_new, len(earlier) if replace else 0)
 
     def documents(self, **scope: str | None) -> tuple[Document, ...]:

@@ -74,10 +74,11 @@ class ExpiryPlan:
 
     def apply(self) -> Pruned:
         """Delete the threads that nobody committed to since."""
-        journal = self.parts.journal
-        still = (key for key, last in self.threads.items() if last_of(journal, key) == last)
+        journal, index = self.parts.journal, self.parts.index
+        still = [key for key, last in self.threads.items() if last_of(journal, key) == last]
+        index.erase(dict.fromkeys(still))
         gone = [journal.delete_thread(key) for key in still]
-        return Pruned(sum(gone), len(gone), tuple(self.parts.index.clean()))
+        return Pruned(sum(gone), len(gone), tuple(index.erase(dict.fromkeys(still))))
 
 
 class Retention(Base):
@@ -119,16 +120,15 @@ class Retention(Base):
         return PrunePlan(judged, tuple(doomed), tuple(kept), self._pruned)
 
     def _pruned(self, doomed: Sequence[Doom]) -> Pruned:
-        shield, count = Shield(self.journal), 0
+        shield, count, left = Shield(self.journal), 0, dict[str, None]()
         wanted = {(doom.thread, doom.branch, doom.ref) for doom in doomed}
         for key in dict.fromkeys(doom.thread for doom in doomed):
             groups = groups_of(self.journal, key)
             judged = [each for each in groups if (key, each.branch, each.ref) in wanted]
-            going = [group for group in judged if not shield.over(group)]
-            rows = [(group.branch, each.seq) for group in going for each in group.rows]
+            rows = [row for each in judged if not shield.over(each) for row in each.rows]
             count += len(rows)
-            self.journal.prune(key, rows)
-        return Pruned(count, 0, tuple(self.parts.index.clean()))
+            left |= dict.fromkeys(self.forget(key, rows))
+        return Pruned(count, 0, tuple(left))
 
     def prune(self, policy: Deletion, **how: Any) -> Pruned:
         """Delete what a policy deletes; arguments are those of `plan_prune`."""

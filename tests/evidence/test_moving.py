@@ -93,7 +93,7 @@ def test_the_doctor_sees_lag_open_turns_and_sizes(tmp_path: Path) -> None:
         assert (found.threads, found.commits) == (1, 2)
         assert found.sizes["journal"] > 0
         assert not found.is_well
-        assert evidence.reindex().messages == 1
+        assert evidence.reindex().messages == 2
         assert evidence.health().lag == ()
         assert store.count() == 2
 
