@@ -4,7 +4,7 @@
 
 A turn is a user's message and the agent's answer, of ``--chars`` characters together. Each turn goes to four
 folders, one after the other, in an order that changes: *bare*, one ``collection.add`` of texts, vectors, thread and
-channel; the same with our metadata; *now* and *behind*, `acc.artifacts.filling.Filling` on a `ChromaStore`;
+channel; the same with our metadata; *now* and *behind*, `acc.controller.indexing.Indexing` on a `ChromaStore`;
 *behind* is then drained. The journal is a list here: what it costs is measured where it lives. Times are medians;
 bytes are those of the process's writes, in runs of their own; disk is measured after closing.
 """
@@ -25,13 +25,13 @@ from locomo_next import table
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.embedding import HASHED_WORDS, embedded
-from acc.artifacts.filling import Filling, Index
-from acc.artifacts.rows import Artifact, rows_of
-from acc.journal import ThreadKey
+from acc.artifacts.store import rows_of
+from acc.controller.indexing import Index, Indexing
+from acc.journal import StoredMessage, ThreadKey
 from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 
-Add = Callable[[int, list[Artifact]], None]
+Add = Callable[[int, list[StoredMessage]], None]
 
 _RANDOM = random.Random(7)
 _WORDS = ["".join(_RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(3_000)]
@@ -39,7 +39,7 @@ THREAD = ThreadKey("conversation")
 SAME = "bare, same metadata"
 
 
-def turns(count: int, chars: int) -> Iterator[list[Artifact]]:
+def turns(count: int, chars: int) -> Iterator[list[StoredMessage]]:
     """Yield turns of made words."""
     for number in range(count):
         row = []
@@ -47,7 +47,13 @@ def turns(count: int, chars: int) -> Iterator[list[Artifact]]:
             text = " ".join(_RANDOM.choices(_WORDS, k=chars // 14))
             said = Observation(channel=channel, text=text, ref=f"{channel.value[0]}{number}")
             row.append(
-                Artifact(Message(said, number, "2026-03-04T10:00:00Z"), "main", 2 * number + place)
+                StoredMessage(
+                    Message(said, number, "2026-03-04T10:00:00Z"),
+                    "main",
+                    1 + 2 * number + place,
+                    1,
+                    "digest",
+                )
             )
         yield row
 
@@ -64,7 +70,7 @@ class Bare:
         self.client = chromadb.PersistentClient(str(folder), settings=settings)
         self.collection = self.client.create_collection("bare", embedding_function=None)
 
-    def add(self, row: list[Artifact]) -> None:
+    def add(self, row: list[StoredMessage]) -> None:
         """Add the texts of a turn."""
         texts = [each.message.text for each in row]
         vectors: Any = embedded(HASHED_WORDS, texts)
@@ -86,30 +92,44 @@ class Bare:
         self.client.close()  # type: ignore[attr-defined]
 
 
+class Listed:
+    """A list, as an index reads a journal."""
+
+    def __init__(self) -> None:
+        self.rows: list[StoredMessage] = []
+
+    def messages(self, _: object, first: int, *__: object, **___: object) -> list[StoredMessage]:
+        """Return the messages from a number on."""
+        return self.rows[first - 1 :]
+
+    def numbered(self, _: object, numbers: list[int], **__: object) -> list[StoredMessage]:
+        """Return some messages."""
+        return [self.rows[number - 1] for number in numbers]
+
+    def note_index(self, *_: object, **__: object) -> None:
+        """Nothing is erased here."""
+
+
 class Ours:
     """A `ChromaStore`, filled from a list."""
 
     def __init__(self, folder: Path, index: Index) -> None:
-        self.journal: list[Artifact] = []
-        self.store = ChromaStore.embedded(folder)
-        self.filling = Filling(self.store, self._after, index)
+        self.journal = Listed()
+        given: Any = self.journal
+        self.index = Indexing(given, ChromaStore.embedded(folder), index, None)
 
-    def _after(self, thread: object, branch: str, seq: int) -> list[Artifact]:
-        return [each for each in self.journal if each.seq > seq]
-
-    def add(self, row: list[Artifact]) -> None:
+    def add(self, row: list[StoredMessage]) -> None:
         """Say that a turn was committed."""
-        self.journal += row
-        self.filling.committed(THREAD, "main", row)
+        self.journal.rows += row
+        self.index.committed(THREAD, "main")
 
     def drain(self) -> None:
         """Wait until the store has everything."""
-        assert self.filling.drain(600), self.filling.last_error
+        assert self.index.drain(600), self.index.warnings
 
     def close(self) -> None:
         """Close the files."""
-        self.filling.close()
-        self.store.close()
+        self.index.close()
 
 
 def arms(folder: Path) -> dict[str, Bare | Ours]:

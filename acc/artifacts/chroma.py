@@ -8,15 +8,15 @@ from the stored form.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acc.artifacts.clients import EmbeddedClient, ServerClient, forked, lock_of, translated
 from acc.artifacts.embedding import HASHED_WORDS, Embedder
-from acc.artifacts.files import is_damaged, scrub
+from acc.artifacts.files import scrub
 from acc.artifacts.store import BATCH, Store
 from acc.errors import StoreError, StoreMismatchError
 
@@ -84,19 +84,16 @@ class ChromaStore(Store):
         return cls(client, embedder)
 
     @classmethod
-    def set_aside(cls, folder: Path) -> Path | None:
-        """Give the folder another name if its files are damaged; return it, or None if they are not.
-
-        The journal has every text: the next store in ``folder`` begins empty, and is filled from it.
+    def discard(cls, folder: Path) -> None:
+        """Delete the folder, whether its files are damaged or not: the next store in it is filled from the journal.
 
         Raises:
-            StoreLockedError: Another store holds the folder.
+            StoreLockedError: Another store holds it.
+            StoreError: It cannot be deleted.
         """
-        with lock_of(folder):
-            if not is_damaged(folder):
-                return None
-            now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-            return folder.rename(folder.with_name(f"{folder.name}-damaged-{now}"))
+        where = str(folder)
+        with translated("the index cannot be deleted", where), lock_of(folder):
+            shutil.rmtree(folder)
 
     def clear(self) -> None:
         """Begin anew, empty and with this store's embedder."""

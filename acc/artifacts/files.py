@@ -1,4 +1,4 @@
-"""The files of an embedded Chroma: which are damaged, and what stays in them that was deleted.
+"""The files of an embedded Chroma: which indexes are cut, and what stays in them that was deleted.
 
 Chroma only marks deletions: SQLite keeps texts in free pages, in its queue of writes and in the trigram index, and the
 folder of a deleted collection's vectors stays. It writes a vector index at full capacity, from memory that it does not
@@ -30,18 +30,6 @@ _SCRUB = (
     "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('rebuild')",
 )
 _GONE = "substr(topic, -36) NOT IN (SELECT id FROM collections)"
-
-
-def is_damaged(folder: Path) -> bool:
-    """Whether the database is none, or has lost pages."""
-    database = (folder / DATABASE).absolute().as_uri()
-    try:
-        with closing(sqlite3.connect(f"{database}?mode=ro", uri=True)) as opened:
-            return bool(opened.execute("PRAGMA quick_check").fetchone() != ("ok",))
-    except sqlite3.OperationalError:  # it is not there, or cannot be read
-        return False
-    except sqlite3.DatabaseError:
-        return True
 
 
 def scrub(folder: Path) -> None:

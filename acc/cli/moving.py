@@ -108,22 +108,20 @@ def reindex(
 ) -> None:
     """Build the index of a memory anew from its journal.
 
-    The journal is the truth: nothing is lost with an index. Needed after a restore, or with another embedder. A
-    damaged index gets another name.
+    The journal is the truth: nothing is lost with an index. Needed after a restore, or with another embedder, or if
+    its files are damaged.
     """
     check_memory(memory)
-    index = memory / FOLDER if isinstance(memory, Path) else None
-    aside = ChromaStore.set_aside(index) if index is not None and index.is_dir() else None
+    if isinstance(memory, Path) and (memory / FOLDER).is_dir():
+        ChromaStore.discard(memory / FOLDER)
     with opened(memory) as controller:
         done = Evidence(controller).reindex()
         warnings = controller.index.warnings
     if warnings:
         hint = "end the process that holds it, and run this again"
         raise StoreError(warnings[0], where=str(memory), hint=hint)
-    told = [f"{count(done.messages, 'message')} of {count(done.threads, 'thread')} in the index"]
-    if aside is not None:
-        told.append(f"the damaged index is now {aside}: delete it, it may hold what was erased")
-    tell(told, {**plain(done), "damaged": str(aside or "")}, as_json=json)
+    told = f"{count(done.messages, 'message')} of {count(done.threads, 'thread')} in the index"
+    tell([told], plain(done), as_json=json)
 
 
 def heads(

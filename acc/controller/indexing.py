@@ -1,27 +1,34 @@
-"""The artifacts of a memory: filled from the journal after each commit, asked before the next.
+"""The index of a memory: filled from the journal after each commit, at once or by a worker, and asked before the next.
 
 The journal is the truth. A store that fails, lags or is another process's fails no step: recall then reads the
-journal alone and finds by words, and the step says so (`acc.step.step.Step.warnings`).
+journal alone and finds by words, the step says so (`acc.step.step.Step.warnings`), and the branch's next commit,
+`Indexing.drain` or the end fills from the journal what is missing. Nothing of this has to survive a crash: the store
+itself says how far a branch is filled.
 
 Base64 is neither filled in nor found: nobody asks for it, and four million characters of it take seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.filling import Filling, Index
+from acc.artifacts.clients import translated
 from acc.artifacts.recall import Recall, backwards
-from acc.artifacts.rows import Artifact, Branches, ThreadName, lane_of
+from acc.artifacts.store import BATCH, lane_of
 from acc.errors import AccError, InputError, StoreError
 from acc.gate import Candidate
-from acc.journal import Journal, ThreadKey
-from acc.journal.names import DOCUMENTS, MAIN, Head, Size, StoredMessage, is_home
+from acc.journal import Head, Journal, StoredMessage, ThreadKey
+from acc.journal.names import DOCUMENTS, MAIN, Size, is_home
 from acc.text.lines import without_data
 
 FOLDER = "chroma"
@@ -30,15 +37,20 @@ FOLDER = "chroma"
 BEFORE = 1 << 60
 """More than the numbers of passages of one thread."""
 
-BATCH = 100
-"""Messages of one write."""
+PATIENCE = 5.0
+"""Seconds until a store that failed is asked again."""
+
+CLOSING = 30.0
+"""Seconds that a worker has for what waits at the end."""
+
+Index = Literal["now", "behind", "none"]
 
 Gone = Mapping[ThreadKey, Collection[tuple[str, str]] | None]
 """Messages of threads by branch and ref; None: the thread goes whole."""
 
 
 class Indexing:
-    """A memory's store of artifacts behind its journal.
+    """A memory's store of artifacts behind its journal. Any number of threads may use it.
 
     If the folder's Chroma cannot be used, the memory goes on without it, and says so.
 
@@ -69,21 +81,21 @@ class Indexing:
             except StoreError as error:
                 self._problem = error
         self.store = store
-        used = store if index != "none" else None
-        if used is not None:
-            self._place = self._place or used.where
+        self._used = store if index != "none" else None
+        if self._used is not None:
+            self._place = self._place or self._used.where
         self._is_noted = not self._place
-        self._filling = (
-            Filling(used, self._after, index, held=self._held) if used is not None else None
-        )
-        self._recall = Recall(used)
+        self._recall = Recall(self._used)
+        self._filled: dict[tuple[ThreadKey, str], int] = {}
+        self._waiting: dict[tuple[ThreadKey, str], None] = {}
+        self._filling, self._rested = threading.RLock(), 0.0
+        self._failed: AccError | None = None
+        self._worker = ThreadPoolExecutor(1, "acc-index") if index == "behind" else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the store; empty if nothing is."""
-        failed = [self._problem, self._recall.last_error]
-        if self._filling is not None:
-            failed.append(self._filling.last_error)
+        failed = self._problem, self._recall.last_error, self._failed
         return tuple(dict.fromkeys(f"the index is not used: {each}" for each in failed if each))
 
     def recall(self, head: Head, question: str) -> Sequence[Candidate]:
@@ -99,10 +111,80 @@ class Indexing:
         read = partial(self._messages, thread, branch)
         return self._recall.recall(
             thread, question, partial(backwards, read, head.seq),
-            lambda numbers: _artifacts(self._journal.numbered(thread, numbers, branch=branch)),
+            partial(self._numbered, thread, branch),
             branches=self._branches(thread, branch), upto=head.seq, epoch=head.epoch,
-            held=partial(self._held, thread, branch),
         )  # fmt: skip
+
+    def committed(self, thread: ThreadKey, branch: str) -> None:
+        """Say that the journal has committed messages at the end of a branch. No store fails it."""
+        if self._used is None:
+            return
+        self.note()
+        self._waiting[thread, branch] = None
+        if self._worker is None:
+            self._fill()
+        else:
+            with suppress(RuntimeError):  # somebody closes it just now
+                self._worker.submit(self._fill)
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Let the store have everything; return False if it failed, or the time of a worker is over."""
+        self._rested = 0.0
+        if self._worker is None:
+            self._fill()
+        else:
+            wait([self._worker.submit(self._fill)], timeout)
+        return not self._waiting
+
+    def close(self) -> None:
+        """Fill what is missing, and close the store. What a failing store lacks is filled with the next commit."""
+        self.drain(CLOSING)
+        if self._worker is not None:
+            self._worker.shutdown(wait=False, cancel_futures=True)
+            self._worker = None
+        if self.store is not None:
+            self.store.close()
+
+    def _fill(self) -> None:
+        """Fill the branches that wait until the store fails."""
+        with self._filling:
+            for place in tuple(self._waiting):
+                if time.monotonic() < self._rested:
+                    return
+                self._waiting.pop(place, None)
+                try:
+                    with translated("the store cannot be filled", self._place):
+                        self.refill(*place)
+                    self._failed = None
+                except AccError as error:
+                    self._failed, self._rested = error, time.monotonic() + PATIENCE
+                    self._waiting[place] = None
+
+    def refill(self, thread: ThreadKey, branch: str) -> int:
+        """Write what the store lacks at the end of a branch; return how many messages were new.
+
+        Raises:
+            StoreError: The store cannot be used.
+        """
+        store, place, count = self._used, (thread, branch), 0
+        if store is None:
+            return 0
+        with self._filling:
+            done = self._filled.get(place)
+            if done is None:  # of the last one, parts may be missing: it is read again
+                done = store.last(thread, branch) - 1
+            branches = self._branches(thread, branch)
+            forked = max((up_to or 0 for _, up_to in branches), default=0)
+            rows = (each for each in self._messages(thread, branch, max(done, forked) + 1))
+            while batch := list(islice(rows, BATCH)):
+                count += store.add(thread, batch)
+                held = self._numbered(thread, branch, [each.seq for each in batch])
+                there = {each.seq for each in held}
+                if gone := [each.message.ref for each in batch if each.seq not in there]:
+                    store.delete(thread, gone, branch)  # it was erased while it was added
+                done = batch[-1].seq
+            self._filled[place] = done
+        return count
 
     def erase(self, gone: Gone) -> list[str]:
         """Delete messages from the store, and forget what was read of their threads; return what may still hold them.
@@ -112,8 +194,8 @@ class Indexing:
         """
         for thread in gone:
             self._recall.forget(thread)
-        if self._filling is not None:  # what was read before the erasure is written before
-            self._filling.drain()
+        self.drain()  # what was read before the erasure is written before
+        self._forget(gone)
         try:
             for thread, messages in gone.items():
                 self._delete(thread, messages)
@@ -129,18 +211,34 @@ class Indexing:
         return []
 
     def _delete(self, thread: ThreadKey, messages: Collection[tuple[str, str]] | None) -> None:
-        if self._filling is not None:
-            self._filling.forget(thread)
         if self.store is None:
             return
         if messages is None:
             self.store.delete(thread)
             return
-        refs: dict[str, list[str]] = {}
-        for branch, ref in messages:
-            refs.setdefault(branch, []).append(ref)
-        for branch, own in refs.items():
-            self.store.delete(thread, own, branch)
+        for branch in {branch for branch, _ in messages}:
+            self.store.delete(thread, [ref for of, ref in messages if of == branch], branch)
+
+    def _forget(self, threads: Collection[ThreadKey]) -> None:
+        """Ask the store anew how far threads are filled."""
+        with self._filling:
+            kept = self._filled.items()
+            self._filled = {place: seq for place, seq in kept if place[0] not in threads}
+
+    def begin_anew(self) -> None:
+        """Empty the store, which is from now on the only one.
+
+        Raises:
+            InputError: There is none.
+            StoreError: It cannot be used.
+        """
+        if self._used is None:
+            why = "; ".join(self.warnings) or "it was opened with index='none'"
+            raise InputError("the memory has no index", where=why, hint="open it with index='now'")
+        with self._filling:
+            self._used.clear()
+            self._filled = {}
+        self.note(alone=True)
 
     def note(self, *, alone: bool = False) -> None:
         """Let the journal know where the store is, before anything is in it; ``alone``: it is the only one."""
@@ -156,99 +254,38 @@ class Indexing:
         Raises:
             StoreError: The store cannot be used.
         """
-        if self._filling is None or self.store is None:
+        if self._used is None:
             return
-        there = self.store.counts()
+        there = self._used.counts()
         for name, size in sizes.items():
             if (lacks := size.taken - there.get(lane_of(*name), 0)) > 0:
                 yield name, lacks
 
-    def begin_anew(self) -> None:
-        """Empty the store, which is from now on the only one.
-
-        Raises:
-            InputError: There is none.
-            StoreError: It cannot be used.
-        """
-        if self.store is None:
-            why = "; ".join(self.warnings) or "it was opened with index='none'"
-            raise InputError("the memory has no index", where=why, hint="open it with index='now'")
-        self.store.clear()
-        if self._filling is not None:
-            self._filling.forget()
-        self.note(alone=True)
-
-    def refill(self, thread: ThreadKey, branch: str) -> int:
-        """Write what the store lacks of a branch; return how many messages were new.
-
-        Raises:
-            StoreError: The store cannot be used.
-        """
-        rows, count = iter(self._after(thread, branch, -1)), 0
-        while self.store is not None and (batch := list(islice(rows, BATCH))):
-            count += self.store.add(thread, batch)
-        return count
-
-    def committed(self, thread: ThreadKey, branch: str, artifacts: Sequence[Artifact]) -> None:
-        """Say that the journal has committed these messages at the end of a branch."""
-        if self._filling is not None:
-            self.note()
-            self._filling.committed(thread, branch, [_searchable(each) for each in artifacts])
-
-    def drain(self, timeout: float | None = None) -> bool:
-        """Let the store have everything; return False if it failed, or the time is over."""
-        return self._filling is None or self._filling.drain(timeout)
-
-    def close(self) -> None:
-        """Fill what is missing, and close the store. What a failing store lacks is filled with the next commit."""
-        if self._filling is not None:
-            self._filling.close()
-        if self.store is not None:
-            self.store.close()
-
-    def _branches(self, thread: ThreadKey, branch: str) -> Branches:
+    def _branches(self, thread: ThreadKey, branch: str) -> Sequence[tuple[str, int | None]]:
         return ((MAIN, None),) if branch == MAIN else self._journal.lineage(thread, branch)
-
-    def _after(self, thread: ThreadName, branch: str, seq: int) -> Iterable[Artifact]:
-        """Return the messages of a branch itself above a number."""
-        key = _key(thread)
-        forked = max((up_to or 0 for _, up_to in self._branches(key, branch)), default=0)
-        found = self._messages(key, branch, max(seq, forked) + 1)
-        return (each for each in found if each.branch == branch)
-
-    def _held(self, thread: ThreadName, branch: str, found: Sequence[Artifact]) -> list[Artifact]:
-        """Return those that the journal still holds: a store may have what was erased meanwhile."""
-        if not found:
-            return []
-        numbers = [each.seq for each in found]
-        there = _artifacts(self._journal.numbered(_key(thread), numbers, branch=branch))
-        texts = {(each.branch, each.seq): each.message.text for each in there}
-        return [a for a in found if texts.get((a.branch, a.seq)) == a.message.text]
 
     def _messages(
         self, thread: ThreadKey, branch: str, first: int, limit: int | None = None
-    ) -> Iterator[Artifact]:
-        return _artifacts(self._journal.messages(thread, max(first, 0), limit, branch=branch))
+    ) -> Iterator[StoredMessage]:
+        """Yield messages that are not blanked, from a number on."""
+        found = self._journal.messages(thread, max(first, 0), limit, branch=branch)
+        return (_searchable(each) for each in found if each.digest)
+
+    def _numbered(
+        self, thread: ThreadKey, branch: str, numbers: Sequence[int]
+    ) -> list[StoredMessage]:
+        found = self._journal.numbered(thread, numbers, branch=branch)
+        return [_searchable(each) for each in found if each.digest]
 
 
-def _key(thread: ThreadName) -> ThreadKey:
-    return ThreadKey(thread.thread, thread.tenant, thread.user, thread.agent)
-
-
-def _artifacts(stored: Iterable[StoredMessage]) -> Iterator[Artifact]:
-    """Yield messages that are not blanked."""
-    found = (Artifact(each.message, each.branch, each.seq) for each in stored if each.digest)
-    return map(_searchable, found)
-
-
-def _searchable(artifact: Artifact) -> Artifact:
-    """Return the artifact without base64."""
-    message = artifact.message
+def _searchable(stored: StoredMessage) -> StoredMessage:
+    """Return the message without base64."""
+    message = stored.message
     text = without_data(message.text)
     if text == message.text:
-        return artifact
+        return stored
     seen = message.observation.model_copy(update={"text": text})
-    return replace(artifact, message=replace(message, observation=seen))
+    return replace(stored, message=replace(message, observation=seen))
 
 
 def homes_of(journal: Journal, key: ThreadKey) -> tuple[Head, ...]:

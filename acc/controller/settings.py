@@ -11,10 +11,9 @@ from types import NoneType
 from typing import Any, Generic, TypeVar, get_args
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.filling import Index
 from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
-from acc.controller.indexing import Indexing
+from acc.controller.indexing import Index, Indexing
 from acc.controller.watching import Observer, Watcher
 from acc.errors import ConfigurationError, PinnedOverflow, check_types
 from acc.gate import Verdict

@@ -22,8 +22,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
-from acc.artifacts.rows import Artifact
-from acc.artifacts.rows import parts as pieces
+from acc.artifacts.store import parts as pieces
 from acc.controller.settings import Parts
 from acc.errors import InputError, StoreError
 from acc.evidence.base import Base, groups_of
@@ -112,11 +111,7 @@ class Files(Base):
         ]  # fmt: skip
         done = journal.ingest(key, messages)
         if done.is_new:
-            rows = journal.messages(key, done.first)
-            added = [
-                Artifact(each.message, MAIN, each.seq) for each in rows if each.seq <= done.last
-            ]
-            index.committed(key, MAIN, added)
+            index.committed(key, MAIN)
         if replace:
             self.forget(key, earlier)
         return Ingested(name, ref, len(messages), done.is_new, len(earlier) if replace else 0)

@@ -54,7 +54,7 @@ def test_a_folder_is_one_stores(tmp_path: Path) -> None:
         with pytest.raises(StoreLockedError, match="Chroma server"):
             ChromaStore.embedded(tmp_path)
         with pytest.raises(StoreLockedError):
-            ChromaStore.set_aside(tmp_path)
+            ChromaStore.discard(tmp_path)
     ChromaStore.embedded(tmp_path).close()
 
 
@@ -114,15 +114,11 @@ def test_with_a_damaged_index_it_begins_empty(tmp_path: Path) -> None:
 
 
 def test_no_exception_of_a_vendors_escapes(tmp_path: Path) -> None:
-    assert ChromaStore.set_aside(tmp_path) is None  # nothing is there
     (tmp_path / "chroma.sqlite3").write_bytes(b"no database " * 500)
     with pytest.raises(StoreError, match=r"cannot be opened.*acc reindex"):
         ChromaStore.embedded(tmp_path)
-    aside = ChromaStore.set_aside(tmp_path)
-    assert aside is not None
-    assert aside.is_dir()
+    ChromaStore.discard(tmp_path)
     ChromaStore.embedded(tmp_path).close()
-    assert ChromaStore.set_aside(tmp_path) is None
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="FileExistsError"):
         ChromaStore.embedded(tmp_path / "file")

@@ -104,9 +104,8 @@ def test_reindex_drops_what_the_journal_lacks(tmp_path: Path) -> None:
         talk(memory, "One.", "Two.", "Three.")
         store.close = lambda: None  # type: ignore[method-assign]
     with opened(tmp_path / "b", index="now", store=store) as memory:
-        memory.index._filling = None
-        talk(memory, "Other.")
-        assert store.count() == 3
+        talk(memory, "Other.", thread="b")
+        assert store.count() == 4
         assert evidence_of(memory).reindex().messages == 1
         assert store.count() == 1
     with opened(tmp_path / "c") as memory, pytest.raises(InputError):
