@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from acc.artifacts.chroma import ChromaStore
 from acc.cli import terminal
-from acc.cli.opening import check_memory, looking, opened
+from acc.cli.opening import check_memory, looking, opened, reading
 from acc.cli.terminal import argument, flag, option, tell
 from acc.controller.indexing import FOLDER
 from acc.errors import InputError, StoreError
@@ -56,7 +56,7 @@ def export(
 
     With their commits and chain of hashes, as acc import and jq read them.
     """
-    with opened(memory, index="none") as controller:  # it notes which copies there are
+    with looking(memory) as controller:
         evidence = Evidence(controller)
         if str(out) == "-":
             for line in evidence.lines(**(scope or {})):
@@ -97,8 +97,8 @@ def backup(
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         what = "the folder is there already, and not empty"
         raise InputError(what, where=str(to), hint="name a new one")
-    with opened(memory, index="none") as controller:  # it notes which copies there are
-        size = controller.back_up(to / FILE).stat().st_size
+    with reading(memory) as journal:
+        size = journal.backup(to / FILE).stat().st_size
     told = f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}"
     tell([told], {"folder": str(to), "bytes": size}, as_json=json)
 

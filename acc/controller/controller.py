@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from typing_extensions import TypeVar
@@ -184,16 +183,6 @@ class MemoryController(Common[S]):
                 hint="give a ref as the state shows it, such as u7; it may have been erased",
             )
         return found
-
-    def back_up(self, to: str | Path) -> Path:
-        """Copy the journal to a new file while others write, and note where: an erasure names it.
-
-        Raises:
-            InputError: There is such a file.
-        """
-        path = self.journal.backup(to)
-        self.journal.note_copy(str(path.absolute()), "a backup")
-        return path
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait for what is compressed behind the agent, and for the index; False if the time was over."""

@@ -56,7 +56,6 @@ class Receipt:
         threads: Threads whose checkpoints are to be deleted.
         searched: What was searched afterwards.
         traces: Where the words still are.
-        exports: Copies that were made before: files that the memory does not reach.
         foreign: What could not be searched, such as a server's files.
         is_exact: Whether nothing rests on a guess about what derives from the words.
     """
@@ -71,7 +70,6 @@ class Receipt:
     threads: tuple[ThreadKey, ...]
     searched: Searched
     traces: tuple[Trace, ...]
-    exports: tuple[str, ...]
     foreign: tuple[str, ...]
     is_exact: bool
 
@@ -189,7 +187,7 @@ class Erasure:
         return Receipt(
             uuid4().hex[:16], len(deleted), len(plan.messages) + sum(deleted), commits, heads,
             usage.requests, usage.input + usage.output, plan.threads, searched, traces,
-            self.journal.copies(), tuple(foreign), is_exact,
+            tuple(foreign), is_exact,
         )  # fmt: skip
 
     def _replayed(self) -> tuple[dict[ThreadKey, list[Anew]], Usage]:

@@ -5,8 +5,7 @@ A document is a text that recall finds beside a conversation, in parts. It lies 
 over name and text; a part's has its number, too. The same again writes nothing.
 
 An export holds threads as JSON lines that `zcat`, `jq` and another memory read, with the chain of hashes
-(`acc.journal.exchange`). It is noted: an erasure names the files that may still hold the words. Who rewrites a
-journal rewrites its heads, too, unless they lie elsewhere.
+(`acc.journal.exchange`). Who rewrites a journal rewrites its heads, too, unless they lie elsewhere.
 """
 
 from __future__ import annotations
@@ -145,7 +144,6 @@ class Files(Base):
             for line in self.lines(thread=thread, **scope):
                 out.write(f"{line}\n".encode())
                 count += 1
-        self.journal.note_copy(str(file.absolute()), f"an export of {len(keys)} threads")
         return Exported(file, len(keys), count)
 
     def import_(self, source: Path | str | Iterable[str]) -> tuple[ThreadKey, ...]:

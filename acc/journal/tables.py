@@ -147,9 +147,6 @@ FEEDBACK = Table(
 )  # fmt: skip
 """How useful the evidence was that a turn admitted."""
 
-COPIES = Table("copies", METADATA, _id(), *_text("path", "what", "at"))
-"""Files to which the journal or a part of it was copied. An erasure names them."""
-
 KEYS = Table("keys", METADATA, Column("name", Text, primary_key=True), _bytes("value"))
 """Keys of the memory's own, made on first use: of the placeholders of secrets, and of marks."""
 

@@ -1,4 +1,4 @@
-"""Export, import, copies, heads, health, reindex, search."""
+"""Export, import, heads, health, reindex, search."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ def test_a_users_threads_move_to_another_memory(tmp_path: Path, name: str) -> No
         done = evidence_of(memory).export(out, user="ana")
         assert done.threads == 2
         state = memory.last_state(ana)
-        assert evidence_of(memory).journal.copies() == (str(out),)
         with pytest.raises(InputError, match="already"):
             evidence_of(memory).export(out, user="ana")
         with pytest.raises(InputError, match="no such thread"):
@@ -48,17 +47,6 @@ def test_a_users_threads_move_to_another_memory(tmp_path: Path, name: str) -> No
         assert evidence.health().lag == ()
         with pytest.raises(ConflictError):
             evidence.import_(out)
-
-
-def test_an_erasure_names_the_copies(tmp_path: Path) -> None:
-    with opened(tmp_path / "m") as memory:
-        talk(memory, RULE, "How are you?")
-        evidence = evidence_of(memory)
-        evidence.export(tmp_path / "out.jsonl", thread="t")
-        memory.back_up(tmp_path / "copy.sqlite3")
-        receipt = evidence.erase(Target(thread="t", refs=("u2",)))
-        assert receipt.proved
-        assert receipt.exports == (str(tmp_path / "out.jsonl"), str(tmp_path / "copy.sqlite3"))
 
 
 def test_heads_that_were_kept_elsewhere_find_a_rewritten_journal(tmp_path: Path) -> None:
