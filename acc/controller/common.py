@@ -116,9 +116,9 @@ class Common(Generic[S]):
         found: S = schema.load(raw, lambda digest: self.journal.recent(digest, schema))
         return found
 
-    def threads(self, **prefixes: str) -> Iterator[ThreadKey]:
-        """Yield the threads whose names begin so."""
-        return self.journal.threads(**prefixes)
+    def threads(self, **names: str) -> Iterator[ThreadKey]:
+        """Yield the threads with these names (thread, tenant, user, agent)."""
+        return self.journal.threads(**names)
 
     def _state(self, thread: Key, branch: str, at: str | int | None = None) -> S | None:
         schema: Any = self.policy.schema

@@ -51,9 +51,7 @@ class Base:
             yield from (key for key in (key_of(thread),) if self.journal.branches(key))
             return
         wanted = {name: value for name, value in scope.items() if value is not None}
-        for key in self.journal.threads(**wanted):
-            if all(getattr(key, name) == value for name, value in wanted.items()):
-                yield key
+        yield from self.journal.threads(**wanted)
 
 
 def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:
