@@ -45,12 +45,13 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "prune": ("keeping", "Delete evidence that is rarely read or not useful."),
     "erase": ("keeping", "Erase a user, a thread, a message or words."),
     "export": ("moving", "Write threads to a file of JSON lines."),
+    "import": ("moving", "Add the threads of an exported file to a memory."),
     "backup": ("moving", "Copy a memory to a folder while others write."),
     "heads": ("moving", "Print the last commit of each thread, to keep outside."),
     "reindex": ("moving", "Build the index of a memory anew from its journal."),
     "schema": ("schema", "List, show, export, check and create schemas."),
 }
-"""The module of each command, and the first line of its help."""
+"""The module of each command, and the first line of its help. ``import`` is ``import_`` there."""
 
 
 class _Commands(TyperGroup):
@@ -67,7 +68,7 @@ class _Commands(TyperGroup):
                 return get_command(entry.load())
         module = import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
         made = typer.Typer(rich_markup_mode=None, add_completion=False)
-        made.command(cmd_name)(getattr(module, cmd_name))
+        made.command(cmd_name)(getattr(module, cmd_name.replace("import", "import_")))
         return get_command(made)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -1,4 +1,4 @@
-"""What comes in and leaves: ``acc ingest``, ``export``, ``backup``, ``reindex``, ``heads``."""
+"""What comes in and leaves: ``acc ingest``, ``export``, ``import``, ``backup``, ``reindex``, ``heads``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def export(
 ) -> None:  # fmt: skip
     """Write threads to a file of JSON lines.
 
-    With their commits and chain of hashes.
+    With their commits and chain of hashes, as acc import and jq read them.
     """
     with looking(memory) as controller:
         evidence = Evidence(controller)
@@ -66,6 +66,22 @@ def export(
         done = evidence.export(out, **(scope or {}))
     told = f"{count(done.threads, 'thread')}, {count(done.lines, 'line')} written to {out}"
     tell([told], plain(done), as_json=json)
+
+
+def import_(
+    source: Annotated[Path, argument("FILE", "A file that acc export wrote.")],
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    json: terminal.JsonOption = False,
+) -> None:  # fmt: skip
+    """Add the threads of an exported file to a memory.
+
+    Checks the hashes first. If a check fails, nothing is imported.
+    """
+    if not source.is_file():  # what is none must not make a folder
+        raise InputError("no such file", where=str(source), hint="give what acc export wrote")
+    with opened(memory, create=True) as controller:
+        keys = Evidence(controller).import_(source)
+    tell([f"{count(len(keys), 'thread')} imported"], [plain(key) for key in keys], as_json=json)
 
 
 def backup(

@@ -4,8 +4,8 @@ A document is a text that recall finds beside a conversation, in parts. It lies 
 (`acc.journal.names.home`): nobody's in particular, a user's, an agent's, or both. Its ref is ``doc.`` and ten digits
 over name and text; a part's has its number, too. The same again writes nothing.
 
-An export holds threads as JSON lines that `zcat` and `jq` read, with the chain of hashes. Who rewrites a journal
-rewrites its heads, too, unless they lie elsewhere.
+An export holds threads as JSON lines that `zcat`, `jq` and another memory read, with the chain of hashes
+(`acc.journal.exchange`). Who rewrites a journal rewrites its heads, too, unless they lie elsewhere.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class Exported:
 
 
 class Files(Base):
-    """Takes documents in, and writes exports and heads."""
+    """Takes documents and exports in, and writes exports and heads."""
 
     def ingest(
         self, paths: Path | str | Iterable[Path | str], *, replace: bool = False, **scope: str
@@ -144,6 +145,21 @@ class Files(Base):
                 out.write(f"{line}\n".encode())
                 count += 1
         return Exported(file, len(keys), count)
+
+    def import_(self, source: Path | str | Iterable[str]) -> tuple[ThreadKey, ...]:
+        """Write the threads of an export, a file or lines, all or nothing.
+
+        Raises:
+            InputError: It is no export, or it was changed.
+            ConflictError: A thread is in the memory already.
+        """
+        lines = _read(expanded(source)) if isinstance(source, str | Path) else source
+        keys = self.journal.import_(lines)
+        for key in keys:
+            for head in self.journal.branches(key):
+                with suppress(StoreError):  # it lags, and `health` says so
+                    self.parts.index.refill(key, head.branch)
+        return keys
 
     def write_heads(self, out: Path | str, **scope: str | None) -> int:
         """Write the heads of a scope to a file, to be kept elsewhere, a JSON line each; return how many.
@@ -257,3 +273,14 @@ def _created(to: Path) -> Iterator[IO[bytes]]:
             with suppress(OSError):
                 to.unlink()
             raise
+
+
+def _read(path: Path) -> Iterator[str]:
+    opening: Any = gzip.open if path.suffix == ".gz" else open
+    damaged = (EOFError, zlib.error, UnicodeDecodeError)
+    hint = "give a file that acc export wrote"
+    with (
+        file_errors(InputError, "the file cannot be read", where=path, hint=hint, besides=damaged),
+        opening(path, "rt", encoding="utf-8") as file,
+    ):
+        yield from file

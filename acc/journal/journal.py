@@ -28,8 +28,9 @@ from sqlalchemy import ColumnElement, Select, bindparam, case, func, select
 
 from acc.errors import InputError
 from acc.folders import expanded
-from acc.journal.database import damaged, told
+from acc.journal.database import told
 from acc.journal.erasing import Erasing
+from acc.journal.exchange import Exchange
 from acc.journal.keeping import Keeping
 from acc.journal.listing import PAGE, head_of
 from acc.journal.names import MAIN, Head, Key, Report, Size, ThreadKey, key_of
@@ -38,27 +39,17 @@ from acc.journal.reading import Latest
 from acc.journal.tables import (
     BRANCHES,
     COMMITS,
-    FORMAT_NUMBER,
     HEADS,
     MESSAGES,
     NAMES,
-    OF_A_THREAD,
     POLICIES,
     THREADS,
-    TOMBSTONES,
-    TURNS,
     message_of,
 )
 from acc.journal.verify import verify
 from acc.state.policy import Policy
 from acc.state.tail import Message
 from acc.turn.observations import Channel
-
-_ROWS = {"turn": TURNS, "message": MESSAGES, "tombstone": TOMBSTONES, "head": HEADS}
-"""What is exported of a branch, beside its commits."""
-
-_IDS = ("id", "branch_id", "thread_id")
-"""Columns that the database numbers."""
 
 _SPEAK = [Channel.USER.value, Channel.DOCUMENT.value]
 """A document's: `speakers` does not name who speaks."""
@@ -96,7 +87,7 @@ _SPOKEN = (
 _HEADS = _of_branches(BRANCHES.c.id.label("branch_id"), BRANCHES.c.name, HEADS)
 
 
-class Journal(Erasing, Keeping):
+class Journal(Erasing, Keeping, Exchange):
     """A memory's journal. Threads, event loops and processes may share it; a forked child may go on using it.
 
     Every method may raise `StoreError`, `StoreUnavailableError` if another process writes for too long, and
@@ -185,41 +176,6 @@ class Journal(Erasing, Keeping):
         rows = self._execute(statement)
         return [(ThreadKey(*row[:4]), row.branch, message_of(row)) for row in rows]
 
-    def export(self, thread: Key) -> Iterator[str]:
-        """Yield a thread as JSON lines, which `jq` reads. Each table is read by itself, so that writers go on.
-
-        The first line names format and thread. Each further one is a ``row``: policy, branch, turn, message, commit,
-        head, tombstone, holds, feedback.
-        """
-        key = key_of(thread)
-        main = self._read(lambda journal: journal._found(key))
-        places = self._read(lambda journal: journal._places(key))
-        names = {place.branch_id: place.head.branch for place in places}
-        yield _line({"acc": "journal", "format": FORMAT_NUMBER, **vars(key)})
-        for place in places:
-            name = place.head.branch
-            ancestry = [[names[branch], up_to] for branch, up_to in place.ancestry]
-            yield _line({"row": "branch", "branch": name, "ancestry": ancestry})
-            for kind, table in _ROWS.items():
-                own = select(table).where(table.c.branch_id == place.branch_id)
-                yield from self._rows(own.order_by(*table.primary_key), row=kind, branch=name)
-            for stored in self.commits(key, name, page=PAGE):
-                if stored.problem:
-                    raise damaged(stored.problem, f"branch row {place.branch_id}")
-                body = {k: v for k, v in vars(stored).items() if k not in ("id", "problem")}
-                yield _line({"row": "commit", **body})
-        for table in OF_A_THREAD:
-            own = select(table).where(table.c.thread_id == main.thread_id)
-            yield from self._rows(own.order_by(table.c.id), row=table.name)
-        yield from self._rows(select(POLICIES), row="policy")
-
-    def _rows(self, statement: Any, **begin: str) -> Iterator[str]:
-        for row in self._read(lambda journal: journal._execute(statement).mappings().all()):
-            plain = {name: value for name, value in row.items() if name not in _IDS}
-            if "identity" in plain:
-                plain["identity"] = plain["identity"].hex()
-            yield _line({**begin, **plain})
-
     def backup(self, path: str | Path) -> Path:
         """Copy the journal to a new file while it is used, by SQLite's online backup.
 
@@ -254,10 +210,6 @@ class Journal(Erasing, Keeping):
 
 def _are(names: Mapping[str, str]) -> Iterator[ColumnElement[bool]]:
     return (THREADS.c[name] == value for name, value in names.items())
-
-
-def _line(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=True)
 
 
 __all__ = ["FILE", "Journal", "Key", "Latest"]

@@ -124,7 +124,7 @@ class Postgresql(Database):
         """Raise `ConfigurationError`: the server has means of its own."""
         raise ConfigurationError(
             "a journal in PostgreSQL is copied by the server's own means", where=self.where,
-            hint=f"use pg_dump or a base backup instead of {path.name}",
+            hint=f"use pg_dump or a base backup instead of {path.name}; acc export copies threads",
         )  # fmt: skip
 
     def size(self) -> int:

@@ -5,13 +5,11 @@ Each promise is a function that tries to break it. Its docstring states the prom
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from threading import Barrier
 from typing import Any
 
@@ -232,21 +230,21 @@ def _erases(case: Case) -> None:
     case.step("and on")
 
 
-def _exports(case: Case) -> None:
-    """A thread is exported whole, with its branches and its chain; a deleted one takes no step."""
+def _exchanges(case: Case) -> None:
+    """What is exported is imported whole, with its chain; a changed line is refused."""
     for number in range(1, 41):
         case.step(f"Rule {number}.", proposal=rule(f"Rule {number}.", f"u{number}"))
     at: Any = case.journal.state(case.key, 20)
     case.journal.fork(case.key, at.hash, "aside")
-    rows = [json.loads(line) for line in case.journal.export(case.key)]
-    expect(rows[0]["thread"] == case.key.thread, "the first line does not name it")
-    commits = [row for row in rows if row.get("row") == "commit"]
-    main = [row for row in commits if row["branch"] == "main"]
-    expect((len(main), len(commits)) == (40, 41), "commits are missing")
-    chained = all(b["parent"] == a["hash"] for a, b in pairwise(main))
-    expect(chained and main[-1]["hash"] == case.journal.head(case.key).hash, "the chain is broken")
+    lines = list(case.journal.export(case.key))
+    refused(ConflictError, "an import over a thread", case.journal.import_, lines)
     case.journal.delete_thread(case.key)
     refused(StateError, "a step of a deleted thread", case.step, "x", branch="aside")
+    bent = [line.replace("Rule 18.", "Rule 81.") if '"commit"' in line else line for line in lines]
+    refused(InputError, "a changed line", case.journal.import_, bent)
+    expect(case.journal.import_(lines) == (case.key,), "it has another name")
+    expect(list(case.journal.export(case.key)) == lines, "it came back changed")
+    case.step("and on")
 
 
 def _takes_any_text(case: Case) -> None:
@@ -292,6 +290,6 @@ def _serves_many(case: Case) -> None:
 
 
 PROMISES = (
-    _keeps, _repeats, _conflicts, _races, _forks, _erases, _exports,
+    _keeps, _repeats, _conflicts, _races, _forks, _erases, _exchanges,
     _takes_any_text, _gives_snapshots, _serves_many,
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import subprocess
@@ -196,18 +195,34 @@ def test_idle_threads_expire_whole(folder: Path, capsys: Capsys) -> None:
     assert printed(capsys, "threads", "--memory", folder) == "no thread has a commit\n"
 
 
-def test_what_is_exported_is_json_lines(folder: Path, tmp_path: Path, capsys: Capsys) -> None:
+def test_what_is_exported_is_json_lines_and_another_memory_takes_it(
+    folder: Path, tmp_path: Path, capsys: Capsys
+) -> None:
     taken(folder, ThreadKey("x", user="eve"), "Never name Mrs Keller.")
-    out = tmp_path / "out.jsonl"
+    out, other = tmp_path / "out.jsonl", tmp_path / "other"
     assert "2 threads" in printed(capsys, "export", out, "--memory", folder)
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [line["thread"] for line in lines if line.get("acc")] == ["inc", "x"]
+    assert "2 threads imported" in printed(capsys, "import", out, "--memory", other)
+    assert rules_of(other) == rules_of(folder) == [RULE]
+    assert told(capsys, "verify", "--memory", other)["is_clean"]
+    failing(capsys, "import", out, "--memory", other)  # they are there already
     one = printed(capsys, "export", "-", "--scope", "thread=x,user=eve", "--memory", folder)
     assert "Keller" in one
     assert "Ottilie" not in one
     packed = tmp_path / "out.jsonl.gz"
     printed(capsys, "export", packed, "--scope", "user=eve", "--memory", folder)
-    assert b"Keller" in gzip.decompress(packed.read_bytes())
+    assert "1 thread imported" in printed(capsys, "import", packed, "--memory", tmp_path / "third")
+
+
+def test_an_import_of_what_is_none_imports_nothing(tmp_path: Path, capsys: Capsys) -> None:
+    failing(capsys, "import", tmp_path / "none", "--memory", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+    (torn := tmp_path / "torn.jsonl").write_text('{"export": {}}\n')
+    (binary := tmp_path / "b.gz").write_bytes(b"\x1f\x8b\x00")
+    for source in (torn, binary):
+        failing(capsys, "import", source, "--memory", tmp_path / "m")
+    assert printed(capsys, "threads", "--memory", tmp_path / "m") == "no thread has a commit\n"
 
 
 def test_a_backup_of_a_memory_in_use_is_a_memory(

@@ -27,7 +27,7 @@ COMMANDS = [
     ["erase", "--thread", NAME], ["erase", "--scope", f"user={ESCAPES}"],
     ["hold", "--thread", NAME, "--reason", ESCAPES], ["prune", "--policy", "history"],
     ["prune", "--policy", ESCAPES], ["hold", "--thread", NAME, "--release"],
-    ["export", "{tmp}/out\x1b[2J.jsonl"], ["export", "-"],
+    ["export", "{tmp}/out\x1b[2J.jsonl"], ["export", "-"], ["import", f"{{tmp}}/{ESCAPES}"],
     ["retire", "c1", "--thread", NAME],
 ]  # fmt: skip
 

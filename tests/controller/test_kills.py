@@ -174,6 +174,18 @@ def _expire(folder: Path) -> None:
         Evidence(memory).expire(timedelta(days=1))
 
 
+def _before_import(folder: Path) -> None:
+    _talk(folder.with_name("other"), RULE, PUMP, thread="moved")
+
+
+def _import(folder: Path) -> None:
+    with Journal.open(folder.with_name("other")) as journal:
+        lines = list(journal.export("moved"))
+    with _open(folder) as memory:
+        if not memory.journal.head("moved").hash:
+            memory.journal.import_(lines)
+
+
 def _shared(folder: Path) -> None:
     with _open(folder) as memory:
         board = BoardMemory(memory, Board("crew"))
@@ -188,14 +200,14 @@ def _first_open(folder: Path) -> None:
 
 
 BEFORE: dict[str, Act] = {
-    "room": _before_room, "adopt": _before_adopt,
+    "room": _before_room, "adopt": _before_adopt, "import": _before_import,
     "ingest": _before_ingest,
 }  # fmt: skip
 ACTS: dict[str, Act] = {
     each.__name__.strip("_"): each
     for each in (
         _step, _step_with_a_model, _record_and_step, _retire, _flush, _fork, _behind, _room, _adopt,
-        _erase, _erase_thread, _ingest, _expire, _shared, _first_open,
+        _erase, _erase_thread, _ingest, _expire, _import, _shared, _first_open,
     )
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Export, heads, health, reindex, search."""
+"""Export, import, heads, health, reindex, search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from helpers_evidence import evidence_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
-from acc.errors import InputError, StoreError
+from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.files import read_heads
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
@@ -21,9 +21,7 @@ RULE = "Never restart nginx during business hours."
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
-def test_a_users_threads_are_exported_and_another_memory_goes_on_from_a_state(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_users_threads_move_to_another_memory(tmp_path: Path, name: str) -> None:
     out = tmp_path / name
     ana = ThreadKey("x", user="ana")
     with opened(tmp_path / "a") as memory:
@@ -39,10 +37,16 @@ def test_a_users_threads_are_exported_and_another_memory_goes_on_from_a_state(
             evidence_of(memory).export(tmp_path / "none", user="eve")
     raw = gzip.decompress(out.read_bytes()) if name.endswith("gz") else out.read_bytes()
     assert all(json.loads(line) for line in raw.decode().splitlines())
-    with opened(tmp_path / "b") as memory:
-        step = memory.step(state, Turn.said("Go on."), thread=ana)
-        assert step.state.constraints == state.constraints
+    with opened(
+        tmp_path / "b", index="now", store=ChromaStore.embedded(tmp_path / "index")
+    ) as memory:
+        evidence = evidence_of(memory)
+        assert set(evidence.import_(out)) == {ana, ThreadKey("acc:documents", user="ana")}
+        assert memory.last_state(ana) == state
         assert memory.journal.verify([memory.policy]).is_clean
+        assert evidence.health().lag == ()
+        with pytest.raises(ConflictError):
+            evidence.import_(out)
 
 
 def test_heads_that_were_kept_elsewhere_find_a_rewritten_journal(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_what_was_held_since_the_plan_stays(tmp_path: Path) -> None:
             evidence.plan_prune(Capacity(0), kind="nothing")  # type: ignore[arg-type]
 
 
-def test_holds_are_listed_and_exported_with_their_thread(tmp_path: Path) -> None:
+def test_holds_are_listed_and_move_with_their_thread(tmp_path: Path) -> None:
     with opened(tmp_path / "a") as memory:
         talk(memory, "How are you?")
         evidence = evidence_of(memory)
@@ -155,9 +155,11 @@ def test_holds_are_listed_and_exported_with_their_thread(tmp_path: Path) -> None
             evidence.hold("t", "u9", reason="audit")
         with pytest.raises(InputError):
             evidence.hold("t", reason=" ")
-        assert [(hold.ref, hold.reason) for hold in evidence.held()] == [("u1", "audit")]
-        assert evidence.held(user="bob") == ()
-        assert any('"row":"holds"' in line for line in evidence.lines(thread="t"))
+        lines = list(evidence.lines(thread="t"))
+    with opened(tmp_path / "b") as memory:
+        evidence_of(memory).import_(lines)
+        assert [(hold.ref, hold.reason) for hold in evidence_of(memory).held()] == [("u1", "audit")]
+        assert evidence_of(memory).held(user="bob") == ()
 
 
 def test_threads_expire(tmp_path: Path) -> None:

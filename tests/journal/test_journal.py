@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Annotated
@@ -243,3 +244,25 @@ def test_what_cannot_be_opened_or_written_is_refused(tmp_path: Path) -> None:
         with pytest.raises(StateError):
             journal.fork("t", "0" * 64, "aside")
         assert journal.verify([POLICY]) == Report(threads=1, messages=1)
+
+
+def test_an_import_takes_no_name_and_no_row_that_the_journal_would_not_write(
+    tmp_path: Path,
+) -> None:
+    with Journal.open(tmp_path / "a") as journal:
+        step(journal, "t", "hello")
+        lines = list(journal.export("t"))
+    first = json.loads(lines[0])
+    odd = [{**first, "thread": name} for name in ("a\x00b", "", 7)]
+    bodies = [[json.dumps(each), *lines[1:]] for each in odd]
+    with Journal.open(tmp_path / "b") as journal:
+        for each in bodies:
+            with pytest.raises(InputError):
+                journal.import_(each)
+        huge = [line.replace('"seq":1', f'"seq":{10**30}') for line in lines]
+        with pytest.raises(InputError):
+            journal.import_(huge)
+        assert list(journal.threads()) == []
+        numbered = [line.replace('"row":"message"', '"row":"message","id":1') for line in lines]
+        journal.import_(numbered)
+        assert [each.message.text for each in journal.messages("t")] == ["hello"]
