@@ -27,7 +27,7 @@ from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.embedding import HASHED_WORDS, Embedder
 from acc.artifacts.recall import Recall
 from acc.journal import ThreadKey
-from acc_eval.locomo import LocomoConversation, artifacts_of, load_locomo, measure, summary
+from acc_eval.locomo import LocomoConversation, load_locomo, measure, messages_of, summary
 
 BATCH = 64
 
@@ -39,7 +39,7 @@ def with_store(
     with TemporaryDirectory() as folder, closing(ChromaStore.embedded(folder, embedder)) as store:
         begun = time.perf_counter()
         for number, conversation in enumerate(conversations):
-            rows = artifacts_of(conversation)
+            rows = messages_of(conversation)
             for at in range(0, len(rows), BATCH):
                 store.add(ThreadKey(str(number)), rows[at : at + BATCH])
         filled = time.perf_counter() - begun

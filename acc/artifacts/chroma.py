@@ -8,15 +8,14 @@ from the stored form.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acc.artifacts.clients import EmbeddedClient, ServerClient, forked, lock_of, translated
 from acc.artifacts.embedding import HASHED_WORDS, Embedder
-from acc.artifacts.files import is_damaged, scrub
 from acc.artifacts.store import BATCH, Store
 from acc.errors import StoreError, StoreMismatchError
 
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 NAME = "acc-artifacts"
 """The collection."""
-
-_NEW = "-new"
-"""Suffix of a collection that is being written: it is whole once the other is gone, and never before."""
 
 
 class ChromaStore(Store):
@@ -84,19 +80,16 @@ class ChromaStore(Store):
         return cls(client, embedder)
 
     @classmethod
-    def set_aside(cls, folder: Path) -> Path | None:
-        """Give the folder another name if its files are damaged; return it, or None if they are not.
-
-        The journal has every text: the next store in ``folder`` begins empty, and is filled from it.
+    def discard(cls, folder: Path) -> None:
+        """Delete the folder, whether its files are damaged or not: the next store in it is filled from the journal.
 
         Raises:
-            StoreLockedError: Another store holds the folder.
+            StoreLockedError: Another store holds it.
+            StoreError: It cannot be deleted.
         """
-        with lock_of(folder):
-            if not is_damaged(folder):
-                return None
-            now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-            return folder.rename(folder.with_name(f"{folder.name}-damaged-{now}"))
+        where = str(folder)
+        with translated("the index cannot be deleted", where), lock_of(folder):
+            shutil.rmtree(folder)
 
     def clear(self) -> None:
         """Begin anew, empty and with this store's embedder."""
@@ -109,8 +102,7 @@ class ChromaStore(Store):
         if not isinstance(client, EmbeddedClient):
             return False
         with self._using("the files of the index cannot be rewritten"), self._writing:
-            _rewrite(client.client, self._rows)
-            client.reopen(lambda: scrub(client.folder))
+            client.rewrite(lambda new: _copy(self._rows, _made(new, self._rows.metadata)))
             self._open()
         return True
 
@@ -148,18 +140,14 @@ class ChromaStore(Store):
     def _recover(self) -> None:
         with self._writing:
             if self._failed and isinstance(self._client, EmbeddedClient):
-                self._client.reopen(lambda: None)
+                self._client.reopen()
             self._open()
             self._failed = False
 
     def _open(self) -> None:
-        """Open the collection, or make it; finish a rewriting that was cut short after the old one was deleted."""
-        client = self._client.client
+        """Open the collection, or make it."""
         with translated("the collection cannot be opened", self.where):
-            names = {each.name for each in client.list_collections()}
-            if NAME not in names and NAME + _NEW in names:
-                client.get_collection(NAME + _NEW, embedding_function=None).modify(name=NAME)
-            self._rows = _made(client, NAME, self._mark)
+            self._rows = _made(self._client.client, self._mark)
             metadata, own = dict(self._rows.metadata or {}), self.embedder
             there = f"{metadata.get('acc:embedder')} ({metadata.get('acc:dimension')})"
             here = f"{own.name} ({own.dimension})"
@@ -170,25 +158,20 @@ class ChromaStore(Store):
 
     def _emptied(self) -> None:
         self._client.client.delete_collection(NAME)
-        self._rows = _made(self._client.client, NAME, self._mark)
+        self._rows = _made(self._client.client, self._mark)
         self.stale, self._client.is_broken = "", False
 
 
-def _made(client: ClientAPI, name: str, metadata: dict[str, Any]) -> Collection:
+def _made(client: ClientAPI, metadata: Mapping[str, Any] | None) -> Collection:
     # With ef_search under the number of results asked for, Chroma's search misses near ones. Each add reads the rows
     # again that no index on the disk holds: with 1,000 of them, Chroma's default, it takes twice as long.
     hnsw: Any = {"space": "cosine", "ef_search": 256, "sync_threshold": 100}
     return client.get_or_create_collection(
-        name, embedding_function=None, metadata=metadata, configuration={"hnsw": hnsw}
+        NAME, embedding_function=None, metadata=dict(metadata or {}), configuration={"hnsw": hnsw}
     )
 
 
-def _rewrite(client: ClientAPI, old: Collection) -> None:
-    """Copy the collection, and let the copy take its place: until it is whole, the old one stays."""
-    name = old.name
-    if name + _NEW in {each.name for each in client.list_collections()}:
-        client.delete_collection(name + _NEW)
-    new = _made(client, name + _NEW, dict(old.metadata or {}))
+def _copy(old: Collection, new: Collection) -> None:
     ids = old.get(include=[])["ids"]
     for at in range(0, len(ids), BATCH):
         asked = ids[at : at + BATCH]
@@ -196,5 +179,3 @@ def _rewrite(client: ClientAPI, old: Collection) -> None:
         texts = [text or "" for text in found["documents"]]
         vectors = found["embeddings"]
         new.add(ids=found["ids"], documents=texts, metadatas=found["metadatas"], embeddings=vectors)
-    client.delete_collection(name)
-    new.modify(name=name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import weakref
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
@@ -74,11 +75,26 @@ class EmbeddedClient:
                 _forget(self.where)
                 raise
 
-    def reopen(self, meanwhile: Callable[[], object]) -> None:
-        """Close the client, call ``meanwhile`` with the files at rest, and open it again."""
+    def reopen(self) -> None:
+        """Close the client, and open it again."""
+        self._stop()
+        self.client = self.opened()
+
+    def rewrite(self, copy: Callable[[ClientAPI], None]) -> None:
+        """Let the files that ``copy`` writes take the place of this folder's: Chroma only marks what is deleted.
+
+        One that is killed in between leaves an empty index, which the journal fills.
+        """
+        new = self.folder.with_name(f"{self.folder.name}-new")
+        shutil.rmtree(new, ignore_errors=True)
+        other = EmbeddedClient(new)
+        try:
+            copy(other.client)
+        finally:
+            other.close()
         self._stop()
         try:
-            meanwhile()
+            _move(new, self.folder)
         finally:
             self.client = self.opened()
 
@@ -94,6 +110,19 @@ class EmbeddedClient:
             self.client.close()  # type: ignore[attr-defined]
             _forget(self.where)
         blank_unused(self.folder)
+
+
+def _move(new: Path, folder: Path) -> None:
+    """Move all but the lock from a folder into another one, in the place of what is there."""
+    for path in sorted(folder.iterdir(), key=Path.is_dir):  # without a database, it is empty
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
+    for path in sorted(new.iterdir(), key=Path.is_file):
+        if path.name != LOCK:
+            path.rename(folder / path.name)
+    shutil.rmtree(new)
 
 
 def _forget(path: str) -> None:

@@ -1,62 +1,21 @@
-"""The files of an embedded Chroma: which are damaged, and what stays in them that was deleted.
+"""The vector indexes of an embedded Chroma: which are cut, and what stays in them that was deleted.
 
-Chroma only marks deletions: SQLite keeps texts in free pages, in its queue of writes and in the trigram index, and the
-folder of a deleted collection's vectors stays. It writes a vector index at full capacity, from memory that it does not
-clear. All functions are for a Chroma that is closed.
+Chroma writes a vector index at full capacity, from memory that it does not clear. All functions are for a Chroma that
+is closed.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import struct
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-DATABASE = "chroma.sqlite3"
-
 _HEADER = struct.Struct("<i4Q")
 """Of an index's header.bin: format, offset, capacity, number of elements, size of an element."""
-
-_SCRUB = (
-    # The newest row stays, emptied: the numbers of later rows go on from it, and Chroma skips lower ones.
-    "UPDATE embeddings_queue SET vector = NULL, metadata = NULL WHERE {gone}",
-    "DELETE FROM embeddings_queue WHERE {gone} AND seq_id < (SELECT max(seq_id) FROM embeddings_queue)",
-    "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
-    "DELETE FROM embedding_fulltext_search WHERE rowid NOT IN (SELECT id FROM embeddings)",
-    "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('rebuild')",
-)
-_GONE = "substr(topic, -36) NOT IN (SELECT id FROM collections)"
-
-
-def is_damaged(folder: Path) -> bool:
-    """Whether the database is none, or has lost pages."""
-    database = (folder / DATABASE).absolute().as_uri()
-    try:
-        with closing(sqlite3.connect(f"{database}?mode=ro", uri=True)) as opened:
-            return bool(opened.execute("PRAGMA quick_check").fetchone() != ("ok",))
-    except sqlite3.OperationalError:  # it is not there, or cannot be read
-        return False
-    except sqlite3.DatabaseError:
-        return True
-
-
-def scrub(folder: Path) -> None:
-    """Rewrite the files without what their collections no longer hold."""
-    with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
-        database.execute("PRAGMA secure_delete = ON")
-        database.execute("BEGIN IMMEDIATE")
-        for statement in _SCRUB:
-            database.execute(statement.format(gone=_GONE))
-        database.execute("COMMIT")
-        database.execute("VACUUM")
-        live = {row[0] for row in database.execute("SELECT id FROM segments")}
-    for path in _indexes(folder):
-        if path.name not in live:
-            shutil.rmtree(path)
 
 
 def drop_cut_indexes(folder: Path) -> bool:

@@ -16,19 +16,26 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from acc.artifacts.clients import translated
 from acc.artifacts.embedding import HASHED_WORDS
-from acc.artifacts.rows import MAIN, Artifact, Branches, ThreadName, key_of
-from acc.artifacts.scope import Around, Scope
-from acc.artifacts.store import Hit, Store
+from acc.artifacts.scope import Scope
+from acc.artifacts.store import MAIN, Branches, Hit, Store
 from acc.errors import StoreError
 from acc.gate import Candidate
 from acc.text.ranking import Numbers
+
+if TYPE_CHECKING:  # values of the journal, which recall reads by their fields
+    from acc.artifacts.scope import Around
+    from acc.journal import StoredMessage, ThreadKey
+
+    Newest = Callable[[], Iterable[StoredMessage]]
+    """The journal's messages that a branch sees, the newest first, read as far as they are asked for."""
 
 WINDOW = 400_000
 """Characters of the newest messages that are read at the first question: some 0.15 s."""
@@ -53,8 +60,8 @@ FIRST_PAGE = 8
 
 
 def backwards(
-    read: Callable[[int, int], Iterable[Artifact]], last: int, page: int = 256
-) -> Iterator[Artifact]:
+    read: Callable[[int, int], Iterable[StoredMessage]], last: int, page: int = 256
+) -> Iterator[StoredMessage]:
     """Yield a branch's messages from the ``last`` seq back to the first, by pages that grow up to ``page``.
 
     Mostly a few are new. ``read`` returns, in order, the messages from a seq on, as many as asked for.
@@ -64,10 +71,6 @@ def backwards(
         first = max(0, last - size + 1)
         yield from [each for each in read(first, size) if first <= each.seq <= last][::-1]
         last, size = first - 1, min(page, 4 * size)
-
-
-Newest = Callable[[], Iterable[Artifact]]
-"""The journal's messages that a branch sees, the newest first, read as far as they are asked for."""
 
 
 class Recall:
@@ -93,13 +96,13 @@ class Recall:
         is_lexical = store is not None and store.embedder is HASHED_WORDS
         self.weight = weight if weight is not None else 0.0 if is_lexical else WEIGHT
         self._window = window if store is not None else 1 << 60
-        self._scopes: OrderedDict[tuple[str, tuple[object, ...]], Scope] = OrderedDict()
+        self._scopes: OrderedDict[tuple[ThreadKey, Branches, int], Scope] = OrderedDict()
         self._lock = threading.Lock()
         self.last_error: StoreError | None = None
 
     def recall(
         self,
-        thread: ThreadName,
+        thread: ThreadKey,
         question: str,
         newest: Newest,
         around: Around,
@@ -107,31 +110,29 @@ class Recall:
         branches: Branches = MAIN,
         upto: int | None = None,
         epoch: int = 0,
-        held: Callable[[Sequence[Artifact]], Sequence[Artifact]] = list,
     ) -> list[Candidate]:
         """Return at most `LIMIT` passages, the best first.
 
         Args:
             question: What is asked: best the user's last words alone.
             newest: Reads the journal from its newest row backwards.
-            around: Reads what stands around a message that the store proposes.
+            around: Reads messages by their numbers: what stands around one that the store proposes, and the best ones
+                once more, as the journal may have lost them since they were read.
             branches: The ancestry that is seen, the root first; ``newest`` and ``around`` have to read the same.
             upto: The last seq that candidates may have.
             epoch: That of the branch: what was read under another one is read anew, since something was erased.
-            held: Returns those messages that the journal still holds; others are no candidates.
         """
         read = self.reading(thread, question, newest, around, branches, upto, epoch)
         with read as (scope, cosines):
             best = scope.best(question, cosines, self.weight, upto, MESSAGES)
-            there = {each.name for each in held([scope.artifacts[at] for at in best])}
-            best = [at for at in best if scope.artifacts[at].name in there]
+            best = scope.still_there(best, around)
             meaning = MEANING * np.maximum(0, cosines - UNRELATED) / (1 - UNRELATED)
             return scope.candidates(question, best, meaning * bool(self.weight), LIMIT)
 
     @contextmanager
     def reading(
         self,
-        thread: ThreadName,
+        thread: ThreadKey,
         question: str,
         newest: Newest,
         around: Around,
@@ -149,14 +150,14 @@ class Recall:
             scope.meet(around, proposed)
             yield scope, scope.cosines(proposed)
 
-    def forget(self, thread: ThreadName) -> None:
+    def forget(self, thread: ThreadKey) -> None:
         """Drop what was read of the thread, after an erasure."""
         with self._lock:
-            for scope in [scope for scope in self._scopes if scope[0] == key_of(thread)]:
+            for scope in [scope for scope in self._scopes if scope[0] == thread]:
                 del self._scopes[scope]
 
-    def _scope(self, thread: ThreadName, branches: Branches, epoch: int) -> Scope:
-        name = (key_of(thread), (*branches, epoch))
+    def _scope(self, thread: ThreadKey, branches: Branches, epoch: int) -> Scope:
+        name = thread, tuple(branches), epoch
         with self._lock:
             found = self._scopes.pop(name) if name in self._scopes else Scope()
             if found.size > 4 * self._window:  # it met half a long thread
@@ -167,7 +168,7 @@ class Recall:
             return found
 
     def _proposed(
-        self, thread: ThreadName, question: str, branches: Branches, upto: int | None
+        self, thread: ThreadKey, question: str, branches: Branches, upto: int | None
     ) -> list[Hit]:
         if self.store is None or not question.strip():
             return []

@@ -21,14 +21,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
 from itertools import pairwise
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from acc.artifacts.rows import Artifact
 from acc.artifacts.store import Hit
 from acc.gate import Candidate, candidate_of, passages
 from acc.text.ranking import NEAR, LexicalIndex, Numbers, terms
 from acc.turn.observations import Trust, is_ingested
+
+if TYPE_CHECKING:  # values of the journal, which recall reads by their fields
+    from acc.journal import StoredMessage
+
+    Around = Callable[[Sequence[int]], Iterable[StoredMessage]]
+    """The journal's messages with these numbers that a branch sees."""
 
 FAR = 40
 """Messages, of those that the store proposes and nobody has read, that are read: the nearest."""
@@ -36,9 +42,6 @@ FAR = 40
 OWN, CONTEXT, LESS_TRUSTED, LATER, LENGTH = 0.7, 0.3, 0.5, 0.1, 0.4
 
 _AROUND, _PASSAGES, _LEFT_OUT = 2, 1 << 20, -1
-
-Around = Callable[[Sequence[int]], Iterable[Artifact]]
-"""The journal's messages with these numbers that a branch sees."""
 
 
 class Rarities(dict[str, float]):
@@ -57,7 +60,7 @@ class Scope:
     """What was read of a thread, as one branch sees it.
 
     Attributes:
-        artifacts: The messages.
+        messages: Those that say something.
         is_whole: Whether these are all that the branch sees.
         size: Their characters.
     """
@@ -65,7 +68,7 @@ class Scope:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._index = LexicalIndex()
-        self.artifacts: list[Artifact] = []
+        self.messages: list[StoredMessage] = []
         self._seqs = array("q")
         self._follows: list[bool] = []
         self._places: dict[tuple[str, str], int] = {}
@@ -73,17 +76,17 @@ class Scope:
         self._passages: dict[int, tuple[tuple[str, tuple[str, ...]], ...]] = {}
         self.size = 0
 
-    def read(self, newest: Iterable[Artifact], window: int) -> None:
+    def read(self, newest: Iterable[StoredMessage], window: int) -> None:
         """Read the newest messages, back to one that is known, or as far as the window reaches."""
-        new: list[Artifact] = []
-        for artifact in newest:
-            if artifact.name in self._places:
+        new: list[StoredMessage] = []
+        for stored in newest:
+            if stored.name in self._places:
                 break  # as much as was read before it
             if window <= 0:
                 self.is_whole = False
                 break
-            window -= len(artifact.message.text)
-            new.append(artifact)
+            window -= len(stored.message.text)
+            new.append(stored)
         else:
             self.is_whole = True
         self._add(new[::-1])
@@ -98,7 +101,7 @@ class Scope:
 
     def cosines(self, proposed: Sequence[Hit]) -> Numbers:
         """Return the cosine of each message; the least of those that are known where the store proposes it not."""
-        found = np.full(len(self.artifacts), min((hit.cosine for hit in proposed), default=0.0))
+        found = np.full(len(self.messages), min((hit.cosine for hit in proposed), default=0.0))
         for hit in proposed:
             if (at := self._places.get((hit.branch, hit.ref), _LEFT_OUT)) != _LEFT_OUT:
                 found[at] = hit.cosine
@@ -117,19 +120,26 @@ class Scope:
             scores[np.array(self._seqs) > upto] = 0
         return self._index.best(scores, limit)
 
+    def still_there(self, places: Sequence[int], around: Around) -> list[int]:
+        """Return those of some places whose messages the journal still holds."""
+        found = around([self.messages[at].seq for at in places]) if places else ()
+        texts = {each.name: each.message.text for each in found}
+        there = ((at, self.messages[at]) for at in places)
+        return [at for at, each in there if texts.get(each.name) == each.message.text]
+
     def candidates(
         self, question: str, places: Sequence[int], meaning: Numbers, limit: int
     ) -> list[Candidate]:
         """Return the best passages of messages, each with its share of the meaning."""
         asked = {term: self._index.rarity(term) for term in sorted(frozenset(terms(question)))}
         worths, whole = self._index.worths(asked).tolist(), sum(asked.values()) or 1.0
-        count = len(self.artifacts)
+        count = len(self.messages)
         ages = np.empty(count, int)
         ages[np.argsort(np.array(self._seqs), kind="stable")] = np.arange(count)
         found: list[tuple[float, int, int, int]] = []
         mean = fmean([len(text) for at in places for text, _ in self._passages_of(at)] or [1])
         for at in places:
-            message, own, age = self.artifacts[at].message, self._passages_of(at), int(ages[at])
+            message, own, age = self.messages[at].message, self._passages_of(at), int(ages[at])
             before = worths[at - 1] if self._follows[at] else 0.0
             around = CONTEXT * (worths[at] + before)
             trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
@@ -147,37 +157,35 @@ class Scope:
         self, rarities: Mapping[str, float], score: float, number: int, at: int, place: int
     ) -> Candidate:
         text, said = self._passages_of(at)[place]
-        return candidate_of(self.artifacts[at].message, text, place, number, score, said, rarities)
+        return candidate_of(self.messages[at].message, text, place, number, score, said, rarities)
 
     def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
         if at not in self._passages:
-            split = passages(self.artifacts[at].message.text)
+            split = passages(self.messages[at].message.text)
             self._passages[at] = tuple((each, tuple(terms(each))) for each in split)
         return self._passages[at]
 
-    def _add(self, artifacts: Sequence[Artifact]) -> None:
+    def _add(self, messages: Sequence[StoredMessage]) -> None:
         """Add messages in the order of the thread. Calls of tools are left out: their results say more."""
-        kept = [
-            a for a in artifacts if a.message.text.strip() and not a.message.observation.is_call
-        ]
-        for before, artifact in pairwise([None, *kept]):
-            assert artifact is not None
-            follows = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
+        kept = [m for m in messages if m.message.text.strip() and not m.message.observation.is_call]
+        for before, stored in pairwise([None, *kept]):
+            assert stored is not None
+            follows = before is not None and 0 <= _row(stored) - _row(before) <= NEAR
             text = before.message.text if before is not None and follows else ""
-            self._index.add(artifact.message.text, text, _row(artifact))
-            self._places[artifact.name] = len(self.artifacts)
-            self.artifacts.append(artifact)
-            self._seqs.append(artifact.seq)
-            self.size += len(artifact.message.text)
+            self._index.add(stored.message.text, text, _row(stored))
+            self._places[stored.name] = len(self.messages)
+            self.messages.append(stored)
+            self._seqs.append(stored.seq)
+            self.size += len(stored.message.text)
             self._follows.append(follows)
-        for artifact in artifacts:
-            self._places.setdefault(artifact.name, _LEFT_OUT)
+        for stored in messages:
+            self._places.setdefault(stored.name, _LEFT_OUT)
 
 
-def _row(artifact: Artifact) -> int:
+def _row(stored: StoredMessage) -> int:
     """Return the number of a message; that of a document is far from every other document's: none is its context."""
-    ref = artifact.message.ref
+    ref = stored.message.ref
     if not is_ingested(ref):
-        return artifact.seq
+        return stored.seq
     own = hashlib.blake2b(ref.rpartition(".")[0].encode(), digest_size=4).digest()
-    return (int.from_bytes(own, "big") << 30) + artifact.seq
+    return (int.from_bytes(own, "big") << 30) + stored.seq

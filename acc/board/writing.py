@@ -14,7 +14,6 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from acc.artifacts.rows import Artifact
 from acc.board.board import State
 from acc.commit.commit import Commit, Given, commit
 from acc.controller.indexing import Indexing
@@ -181,9 +180,8 @@ class Desk:
         if not messages:
             self.journal.commit(self.key, entries, **where)
             return
-        turned = self.journal.append_and_commit(self.key, messages, entries, **where)
-        added = [Artifact(each, MAIN, turned.first + n) for n, each in enumerate(messages)]
-        self.index.committed(self.key, MAIN, added)
+        self.journal.append_and_commit(self.key, messages, entries, **where)
+        self.index.committed(self.key, MAIN)
 
     def retire(self, ids: Sequence[str], reason: str) -> Doing[Step[Any]]:
         """Remove items of the board as its operator.

@@ -237,7 +237,6 @@ def _erased(receipt: Receipt) -> Iterator[str]:
     )
     for head in receipt.heads:
         yield f"  {head.thread}, branch {head.branch}, ends with {head.hash}: keep it anew outside"
-    yield from (f"  {each} is a copy made before: it was not searched" for each in receipt.exports)
     yield from (f"  {each} was not searched: no file of this memory" for each in receipt.foreign)
     yield from (f"  left: {trace.where}: {trace.what}" for trace in receipt.traces)
     searched, proved = receipt.searched, "proved" if receipt.proved else "not proved"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from acc.artifacts.chroma import ChromaStore
 from acc.cli import terminal
-from acc.cli.opening import check_memory, looking, opened
+from acc.cli.opening import check_memory, looking, opened, reading
 from acc.cli.terminal import argument, flag, option, tell
 from acc.controller.indexing import FOLDER
 from acc.errors import InputError, StoreError
@@ -55,7 +55,7 @@ def export(
 
     With their commits and chain of hashes, as acc import and jq read them.
     """
-    with opened(memory, store="none") as controller:  # it notes which copies there are
+    with looking(memory) as controller:
         evidence = Evidence(controller)
         if str(out) == "-":
             for line in evidence.lines(**(scope or {})):
@@ -96,8 +96,8 @@ def backup(
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         what = "the folder is there already, and not empty"
         raise InputError(what, where=str(to), hint="name a new one")
-    with opened(memory, store="none") as controller:  # it notes which copies there are
-        size = controller.back_up(to / FILE).stat().st_size
+    with reading(memory) as journal:
+        size = journal.backup(to / FILE).stat().st_size
     told = f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}"
     tell([told], {"folder": str(to), "bytes": size}, as_json=json)
 
@@ -107,22 +107,20 @@ def reindex(
 ) -> None:
     """Build the index of a memory anew from its journal.
 
-    The journal is the truth: nothing is lost with an index. Needed after a restore, or with another embedder. A
-    damaged index gets another name.
+    The journal is the truth: nothing is lost with an index. Needed after a restore, or with another embedder, or if
+    its files are damaged.
     """
     check_memory(memory)
-    index = memory / FOLDER if isinstance(memory, Path) else None
-    aside = ChromaStore.set_aside(index) if index is not None and index.is_dir() else None
+    if isinstance(memory, Path) and (memory / FOLDER).is_dir():
+        ChromaStore.discard(memory / FOLDER)
     with opened(memory) as controller:
         done = Evidence(controller).reindex()
         warnings = controller.index.warnings
     if warnings:
         hint = "end the process that holds it, and run this again"
         raise StoreError(warnings[0], where=str(memory), hint=hint)
-    told = [f"{count(done.messages, 'message')} of {count(done.threads, 'thread')} in the index"]
-    if aside is not None:
-        told.append(f"the damaged index is now {aside}: delete it, it may hold what was erased")
-    tell(told, {**plain(done), "damaged": str(aside or "")}, as_json=json)
+    told = f"{count(done.messages, 'message')} of {count(done.threads, 'thread')} in the index"
+    tell([told], plain(done), as_json=json)
 
 
 def heads(

@@ -199,7 +199,7 @@ def erased_named(journal: Journal, name: str) -> NamedBranch:
 
 
 def _matching(journal: Journal, name: str) -> Iterator[NamedBranch]:
-    exact = [h for h in journal.heads(thread=name) if h.thread.thread == name]
+    exact = list(journal.heads(thread=name))
     heads = exact or list(journal.heads())
     places = [NamedBranch(h.thread) for h in heads]
     found = places if exact else [p for p in places if name in (str(p.thread), p.full_name)]

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from typing_extensions import TypeVar
@@ -187,20 +186,10 @@ class MemoryController(OpenMemory[S]):
             )
         return found
 
-    def back_up(self, to: str | Path) -> Path:
-        """Copy the journal to a new file while others write, and note where: an erasure names it.
-
-        Raises:
-            InputError: There is such a file.
-        """
-        path = self.journal.backup(to)
-        self.journal.note_copy(str(path.absolute()), "a backup")
-        return path
-
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait for what is compressed behind the agent, and fill the index; False if the time was over or it failed."""
+        """Wait for what is compressed behind the agent, and for the index; False if it failed or time was over."""
         is_done = self.behind is None or self.behind.settle(timeout=timeout)
-        return self.index.drain() and is_done
+        return self.index.drain(timeout) and is_done
 
     async def beside(self, function: Callable[..., T], *args: Any) -> T:
         """Run something that may block, beside the event loop."""

@@ -1,14 +1,19 @@
-"""The artifacts of a memory: filled from the journal after each commit, asked before the next.
+"""The index of a memory: filled from the journal after each commit, at once or by a worker, and asked before the next.
 
 The journal is the truth. A store that fails, lags or is another process's fails no step: recall then reads the
-journal alone and finds by words, and the step says so (`acc.step.result.Step.warnings`).
+journal alone and finds by words, the step says so (`acc.step.result.Step.warnings`), and the branch's next commit,
+`Indexing.drain` or the end fills from the journal what is missing. Nothing of this has to survive a crash: the store
+itself says how far a branch is filled.
 
 Base64 is neither filled in nor found: nobody asks for it, and four million characters of it take seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,14 +21,13 @@ from itertools import islice
 from pathlib import Path
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.filling import Filling
+from acc.artifacts.clients import translated
 from acc.artifacts.recall import Recall, backwards
-from acc.artifacts.rows import Artifact, Branches, ThreadName, lane_of
-from acc.errors import AccError, StoreError
+from acc.artifacts.store import BATCH, lane_of
+from acc.errors import AccError, InputError, StoreError
 from acc.gate import Candidate
-from acc.journal import Journal, ThreadKey
-from acc.journal.erasing import Unindexed
-from acc.journal.names import DOCUMENTS, MAIN, Head, Size, StoredMessage, is_home
+from acc.journal import Head, Journal, StoredMessage, ThreadKey
+from acc.journal.names import DOCUMENTS, MAIN, Size, is_home
 from acc.text.lines import without_data
 
 FOLDER = "chroma"
@@ -35,12 +39,18 @@ NOWHERE = "none"
 BEFORE = 1 << 60
 """More than the numbers of passages of one thread."""
 
-BATCH = 100
-"""Messages of one write."""
+PATIENCE = 5.0
+"""Seconds until a store that failed is asked again."""
+
+CLOSING = 30.0
+"""Seconds that a worker has for what waits at the end."""
+
+Gone = Mapping[ThreadKey, Collection[tuple[str, str]] | None]
+"""Messages of threads by branch and ref; None: the thread goes whole."""
 
 
 class Indexing:
-    """A memory's store of artifacts behind its journal.
+    """A memory's store of artifacts behind its journal. Any number of threads may use it.
 
     If the folder's Chroma cannot be used, the memory goes on without it, and says so.
 
@@ -49,13 +59,19 @@ class Indexing:
         store: The store, which `close` closes, or the address of a Chroma server; None for Chroma in the folder;
             ``"none"`` for none (`NOWHERE`).
         folder: The memory's folder; without folder and store, nothing is indexed.
+        behind: Whether a worker fills the store, and no step waits for it.
 
     Raises:
         StoreError: The server cannot be reached.
     """
 
     def __init__(
-        self, journal: Journal, store: ChromaStore | str | None, folder: Path | None
+        self,
+        journal: Journal,
+        store: ChromaStore | str | None,
+        folder: Path | None,
+        *,
+        behind: bool = False,
     ) -> None:
         self._journal = journal
         self._problem: AccError | None = None
@@ -74,15 +90,17 @@ class Indexing:
         if store is not None:
             self._place = self._place or store.where
         self._is_noted = not self._place
-        self._filling = Filling(store, self._after, held=self._held) if store is not None else None
         self._recall = Recall(store)
+        self._filled: dict[tuple[ThreadKey, str], int] = {}
+        self._waiting: dict[tuple[ThreadKey, str], None] = {}
+        self._filling, self._rested = threading.RLock(), 0.0
+        self._failed: AccError | None = None
+        self._worker = ThreadPoolExecutor(1, "acc-index") if behind else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the store; empty if nothing is."""
-        failed = [self._problem, self._recall.last_error]
-        if self._filling is not None:
-            failed.append(self._filling.last_error)
+        failed = self._problem, self._recall.last_error, self._failed
         return tuple(dict.fromkeys(f"the index is not used: {each}" for each in failed if each))
 
     def recall(self, head: Head, question: str) -> Sequence[Candidate]:
@@ -98,70 +116,140 @@ class Indexing:
         read = partial(self._messages, thread, branch)
         return self._recall.recall(
             thread, question, partial(backwards, read, head.seq),
-            lambda numbers: _artifacts(self._journal.numbered(thread, numbers, branch=branch)),
+            partial(self._numbered, thread, branch),
             branches=self._branches(thread, branch), upto=head.seq, epoch=head.epoch,
-            held=partial(self._held, thread, branch),
         )  # fmt: skip
 
-    def clean(self) -> list[str]:
-        """Delete from the store what the journal has erased; return what went wrong.
+    def committed(self, thread: ThreadKey, branch: str) -> None:
+        """Say that the journal has committed messages at the end of a branch. No store fails it."""
+        if self.store is None:
+            return
+        self.note()
+        self._waiting[thread, branch] = None
+        if self._worker is None:
+            self._fill()
+        else:
+            with suppress(RuntimeError):  # somebody closes it just now
+                self._worker.submit(self._fill)
 
-        The journal knows what the store has yet to lose, so that a later call, of any process, does the rest.
+    def drain(self, timeout: float | None = None) -> bool:
+        """Let the store have everything; return False if it failed, or the time of a worker is over."""
+        self._rested = 0.0
+        if self._worker is None:
+            self._fill()
+        else:
+            wait([self._worker.submit(self._fill)], timeout)
+        return not self._waiting
+
+    def close(self) -> None:
+        """Fill what is missing, and close the store. What a failing store lacks is filled with the next commit."""
+        self.drain(CLOSING)
+        if self._worker is not None:
+            self._worker.shutdown(wait=False, cancel_futures=True)
+            self._worker = None
+        if self.store is not None:
+            self.store.close()
+
+    def _fill(self) -> None:
+        """Fill the branches that wait until the store fails."""
+        with self._filling:
+            for place in tuple(self._waiting):
+                if time.monotonic() < self._rested:
+                    return
+                self._waiting.pop(place, None)
+                try:
+                    with translated("the store cannot be filled", self._place):
+                        self.refill(*place)
+                    self._failed = None
+                except AccError as error:
+                    self._failed, self._rested = error, time.monotonic() + PATIENCE
+                    self._waiting[place] = None
+
+    def refill(self, thread: ThreadKey, branch: str) -> int:
+        """Write what the store lacks at the end of a branch; return how many messages were new.
+
+        Raises:
+            StoreError: The store cannot be used.
         """
-        notes = self._journal.unindexed()
+        store, place, count = self.store, (thread, branch), 0
+        if store is None:
+            return 0
+        with self._filling:
+            done = self._filled.get(place)
+            if done is None:  # of the last one, parts may be missing: it is read again
+                done = store.last(thread, branch) - 1
+            branches = self._branches(thread, branch)
+            forked = max((up_to or 0 for _, up_to in branches), default=0)
+            rows = (each for each in self._messages(thread, branch, max(done, forked) + 1))
+            while batch := list(islice(rows, BATCH)):
+                count += store.add(thread, batch)
+                held = self._numbered(thread, branch, [each.seq for each in batch])
+                there = {each.seq for each in held}
+                if gone := [each.message.ref for each in batch if each.seq not in there]:
+                    store.delete(thread, gone, branch)  # it was erased while it was added
+                done = batch[-1].seq
+            self._filled[place] = done
+        return count
+
+    def erase(self, gone: Gone) -> list[str]:
+        """Delete messages from the store, and forget what was read of their threads; return what may still hold them.
+
+        It is called before the journal loses them, so that who is killed in between does it again; and after, as
+        another process may have added them meanwhile.
+        """
+        for thread in gone:
+            self._recall.forget(thread)
+        self.drain()  # what was read before the erasure is written before
+        self._forget(gone)
         try:
-            for thread, refs in _by_thread(notes).items():
-                self.erase(thread, refs)
+            for thread, messages in gone.items():
+                self._delete(thread, messages)
         except StoreError as error:
-            return [f"the index still holds it: {error}"]
+            return [f"the index still holds it: run acc reindex: {error}"]
         if self._problem is not None:
-            return list(self.warnings)
+            return [f"run acc reindex: {each}" for each in self.warnings]
         if others := sorted(self._journal.indexes() - {self._place}):
             return [
                 f"the index at {', '.join(others)} may still hold it: open the memory with that index and erase again;"
                 " if it is gone for good, run acc reindex"
             ]
-        self._journal.settle(notes)
         return []
+
+    def _delete(self, thread: ThreadKey, messages: Collection[tuple[str, str]] | None) -> None:
+        if self.store is None:
+            return
+        if messages is None:
+            self.store.delete(thread)
+            return
+        for branch in {branch for branch, _ in messages}:
+            self.store.delete(thread, [ref for of, ref in messages if of == branch], branch)
+
+    def _forget(self, threads: Collection[ThreadKey]) -> None:
+        """Ask the store anew how far threads are filled."""
+        with self._filling:
+            kept = self._filled.items()
+            self._filled = {place: seq for place, seq in kept if place[0] not in threads}
+
+    def begin_anew(self) -> None:
+        """Empty the store, which is from now on the only one.
+
+        Raises:
+            InputError: There is none.
+            StoreError: It cannot be used.
+        """
+        if self.store is None:
+            why = "; ".join(self.warnings) or "it was opened with store='none'"
+            raise InputError("the memory has no index", where=why, hint="open it with a store")
+        with self._filling:
+            self.store.clear()
+            self._filled = {}
+        self.note(alone=True)
 
     def note(self, *, alone: bool = False) -> None:
         """Let the journal know where the store is, before anything is in it; ``alone``: it is the only one."""
         if self._place and (alone or not self._is_noted):
             self._journal.note_index(self._place, alone=alone)
         self._is_noted = True
-
-    def unindexed(self) -> dict[tuple[ThreadKey, str], str]:
-        """Return what the store has yet to lose, by thread and ref, each with its text as far as the store has it."""
-        found: dict[tuple[ThreadKey, str], str] = {}
-        for thread, refs in _by_thread(self._journal.unindexed()).items():
-            found |= dict.fromkeys(((thread, ref) for ref in refs), "")
-            with suppress(StoreError):
-                texts = self.store.texts(thread, refs) if self.store is not None else {}
-                found |= {(thread, ref): text for (_, ref), text in texts.items()}
-        return found
-
-    def erase(self, thread: ThreadKey, refs: Collection[str] = ("",)) -> int:
-        """Delete messages of a thread from the store, with an empty ref all, and forget what was read of it.
-
-        What the journal still holds under such a ref, as on another branch, is added again.
-
-        Returns:
-            How many were added again.
-
-        Raises:
-            StoreError: The store cannot be used.
-        """
-        self._recall.forget(thread)
-        if self._filling is not None:  # what was read before the erasure is written before
-            self._filling.drain()
-            self._filling.forget(thread)
-        if self.store is None:
-            return 0
-        self.store.delete(thread, None if "" in refs else refs)
-        heads = self._journal.branches(thread)
-        rows = (each for head in heads for each in self._after(thread, head.branch, -1))
-        kept = [each for each in rows if "" in refs or each.message.ref in refs]
-        return self.store.add(thread, kept) if kept else 0
 
     def lacking(
         self, sizes: Mapping[tuple[ThreadKey, str], Size]
@@ -171,91 +259,38 @@ class Indexing:
         Raises:
             StoreError: The store cannot be used.
         """
-        if self._filling is None or self.store is None:
+        if self.store is None:
             return
         there = self.store.counts()
         for name, size in sizes.items():
             if (lacks := size.taken - there.get(lane_of(*name), 0)) > 0:
                 yield name, lacks
 
-    def refill(self, thread: ThreadKey, branch: str) -> int:
-        """Write what the store lacks of a branch; return how many messages were new.
-
-        Raises:
-            StoreError: The store cannot be used.
-        """
-        rows, count = iter(self._after(thread, branch, -1)), 0
-        while self.store is not None and (batch := list(islice(rows, BATCH))):
-            count += self.store.add(thread, batch)
-        return count
-
-    def committed(self, thread: ThreadKey, branch: str, artifacts: Sequence[Artifact]) -> None:
-        """Say that the journal has committed these messages at the end of a branch."""
-        if self._filling is not None:
-            self.note()
-            self._filling.committed(thread, branch, [_searchable(each) for each in artifacts])
-
-    def drain(self) -> bool:
-        """Let the store have everything; return False if it failed."""
-        return self._filling is None or self._filling.drain()
-
-    def close(self) -> None:
-        """Fill what is missing, and close the store. What a failing store lacks is filled with the next commit."""
-        if self._filling is not None:
-            self._filling.drain()
-        if self.store is not None:
-            self.store.close()
-
-    def _branches(self, thread: ThreadKey, branch: str) -> Branches:
+    def _branches(self, thread: ThreadKey, branch: str) -> Sequence[tuple[str, int | None]]:
         return ((MAIN, None),) if branch == MAIN else self._journal.lineage(thread, branch)
-
-    def _after(self, thread: ThreadName, branch: str, seq: int) -> Iterable[Artifact]:
-        """Return the messages of a branch itself above a number."""
-        key = _key(thread)
-        forked = max((up_to or 0 for _, up_to in self._branches(key, branch)), default=0)
-        found = self._messages(key, branch, max(seq, forked) + 1)
-        return (each for each in found if each.branch == branch)
-
-    def _held(self, thread: ThreadName, branch: str, found: Sequence[Artifact]) -> list[Artifact]:
-        """Return those that the journal still holds: a store may have what was erased meanwhile."""
-        if not found:
-            return []
-        numbers = [each.seq for each in found]
-        there = _artifacts(self._journal.numbered(_key(thread), numbers, branch=branch))
-        texts = {(each.branch, each.seq): each.message.text for each in there}
-        return [a for a in found if texts.get((a.branch, a.seq)) == a.message.text]
 
     def _messages(
         self, thread: ThreadKey, branch: str, first: int, limit: int | None = None
-    ) -> Iterator[Artifact]:
-        return _artifacts(self._journal.messages(thread, max(first, 0), limit, branch=branch))
+    ) -> Iterator[StoredMessage]:
+        """Yield messages that are not blanked, from a number on."""
+        found = self._journal.messages(thread, max(first, 0), limit, branch=branch)
+        return (_searchable(each) for each in found if each.digest)
+
+    def _numbered(
+        self, thread: ThreadKey, branch: str, numbers: Sequence[int]
+    ) -> list[StoredMessage]:
+        found = self._journal.numbered(thread, numbers, branch=branch)
+        return [_searchable(each) for each in found if each.digest]
 
 
-def _key(thread: ThreadName) -> ThreadKey:
-    return ThreadKey(thread.thread, thread.tenant, thread.user, thread.agent)
-
-
-def _artifacts(stored: Iterable[StoredMessage]) -> Iterator[Artifact]:
-    """Yield messages that are not blanked."""
-    found = (Artifact(each.message, each.branch, each.seq) for each in stored if each.digest)
-    return map(_searchable, found)
-
-
-def _searchable(artifact: Artifact) -> Artifact:
-    """Return the artifact without base64."""
-    message = artifact.message
+def _searchable(stored: StoredMessage) -> StoredMessage:
+    """Return the message without base64."""
+    message = stored.message
     text = without_data(message.text)
     if text == message.text:
-        return artifact
+        return stored
     seen = message.observation.model_copy(update={"text": text})
-    return replace(artifact, message=replace(message, observation=seen))
-
-
-def _by_thread(notes: Iterable[Unindexed]) -> dict[ThreadKey, set[str]]:
-    found: dict[ThreadKey, set[str]] = {}
-    for note in notes:
-        found.setdefault(note.thread, set()).add(note.ref)
-    return found
+    return replace(stored, message=replace(message, observation=seen))
 
 
 def homes_of(journal: Journal, key: ThreadKey) -> tuple[Head, ...]:

@@ -61,7 +61,7 @@ class OpenMemory(Generic[S]):
         self.settings = chosen = settings or Settings()
         self.journal = journal
         self.folder = expanded(folder).absolute() if folder is not None else None
-        self.index = Indexing(journal, chosen.store, self.folder)
+        self.index = Indexing(journal, chosen.store, self.folder, behind=chosen.behind)
         redact = redactor(chosen.redact, journal.key("secrets") if chosen.redact else b"")
         self.core = self.stepping = memory_of(replace(chosen, redact=redact))
         self.keys = keys_of(chosen.state_key)
@@ -130,9 +130,9 @@ class OpenMemory(Generic[S]):
         found: S = schema.load(raw, lambda digest: self.journal.recent(digest, schema))
         return found
 
-    def threads(self, **prefixes: str) -> Iterator[ThreadKey]:
-        """Yield the threads whose names begin so."""
-        return self.journal.threads(**prefixes)
+    def threads(self, **names: str) -> Iterator[ThreadKey]:
+        """Yield the threads with these names (thread, tenant, user, agent)."""
+        return self.journal.threads(**names)
 
     def now(self) -> str:
         """Return the time of a turn that carries none."""

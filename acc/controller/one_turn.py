@@ -14,7 +14,6 @@ from functools import partial
 from time import monotonic
 from typing import Any, Generic, TypeVar, cast
 
-from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
 from acc.controller.acts import again, retire
 from acc.controller.beginning import Beginning, beginning, joining, with_waiting
@@ -149,9 +148,7 @@ def _going_on(
     if step is None or (turned.is_committed and not turned.is_new):
         found: Step[S] = yield Io(lambda: again(memory, key, turned))
         return replace(found, warnings=(OVERTAKEN,))
-    first, branch = (waiting.turn or turned).first, latest.head.branch
-    added = [Artifact(m, branch, first + n) for n, m in enumerate(writing.messages)]
-    yield Io(lambda: memory.index.committed(key, branch, added))
+    yield Io(lambda: memory.index.committed(key, latest.head.branch))
     return replace(step, warnings=memory.index.warnings, verdicts=verdicts)
 
 

@@ -53,7 +53,7 @@ class Settings(Options):
             journal alone, and finds by words.
         on_overflow: Gets the `PinnedOverflow` that would end a step, and returns ids of items to retire as the
             operator. The words that found no room are then read again. Without ids the error is raised.
-        behind: Whether the model is asked after the step, by a worker. The tail carries the agent until then.
+        behind: Whether workers ask the model and fill the index after the step. The tail carries the agent until then.
         fork: Whether a step from a state that another step went on from begins a branch of its own. If False, it is
             a `ConflictError`: for callers without checkpoints.
         busy_wait: Seconds that a step waits for other steps of its thread. In this process it queues behind them; if

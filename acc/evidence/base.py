@@ -38,15 +38,20 @@ class Base:
         found = self.journal.database.files if folder is None else folder.rglob("*")
         return sorted(path for path in found if path.is_file())
 
+    def forget(self, key: ThreadKey, rows: Sequence[StoredMessage]) -> list[str]:
+        """Forget messages of a thread, while its states stay; return what may still hold them."""
+        gone, index = {key: [(each.branch, each.message.ref) for each in rows]}, self.memory.index
+        index.erase(gone)
+        self.journal.prune(key, [(each.branch, each.seq) for each in rows])
+        return index.erase(gone)
+
     def threads(self, thread: Key | None = None, **scope: str | None) -> Iterator[ThreadKey]:
         """Yield the threads of a scope (tenant, user, agent), those of documents, too. None stands for any name."""
         if thread is not None:
             yield from (key for key in (key_of(thread),) if self.journal.branches(key))
             return
         wanted = {name: value for name, value in scope.items() if value is not None}
-        for key in self.journal.threads(**wanted):
-            if all(getattr(key, name) == value for name, value in wanted.items()):
-                yield key
+        yield from self.journal.threads(**wanted)
 
 
 def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 A thread that stays is committed anew from before the erased words (`acc.evidence.replay`). One that goes whole leaves
 nothing. Then every file is searched for the words.
 
-It may be repeated after a kill at any point. Each thread is one transaction of the journal, and the target's own comes
-last. A message that was blanked is found again by its tombstone, and the journal knows what the index has yet to lose.
+It may be repeated after a kill at any point. The index loses first what goes. Each thread is one transaction of the
+journal, and the target's own comes last. A message that was blanked is found again by its tombstone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ class Receipt:
         threads: Threads whose checkpoints are to be deleted.
         searched: What was searched afterwards.
         traces: Where the words still are.
-        exports: Copies that were made before: files that the memory does not reach.
         foreign: What could not be searched, such as a server's files.
         is_exact: Whether nothing rests on a guess about what derives from the words.
     """
@@ -71,7 +70,6 @@ class Receipt:
     threads: tuple[ThreadKey, ...]
     searched: Searched
     traces: tuple[Trace, ...]
-    exports: tuple[str, ...]
     foreign: tuple[str, ...]
     is_exact: bool
 
@@ -124,9 +122,7 @@ class Erasure:
         self.words = target.words
         self.policies = (base.memory.core.policy, Policy(schema=BoardState), *base.policies)
         self.found = Targeted(self.journal, target)
-        self.earlier = self.memory.index.unindexed()
-        texts = (*self.found.texts, *filter(None, self.earlier.values()))
-        self.traces = ErasedTraces(texts, self.words)
+        self.traces = ErasedTraces(self.found.texts, self.words)
         self.losses = tuple(self._losses())
 
     def _losses(self) -> Iterator[Loss]:
@@ -177,19 +173,21 @@ class Erasure:
         anew, usage = self._replayed()
         self._check(plan)
         is_exact = not self.found.is_guess
+        gone = self.found.gone
+        self.memory.index.erase(gone)
         for loss in self.losses:
             self.journal.commit_anew(loss.thread, anew.get(loss.thread, []), sorted(loss.rows))
         commits = sum(len(a.made) for each in anew.values() for a in each)
-        gone = [self.journal.delete_thread(key) for key in plan.deleted]
+        deleted = [self.journal.delete_thread(key) for key in plan.deleted]
         self._tell_readers()
-        foreign = [*self._cleaned(), *self._unknown(plan)]
+        foreign = [*self.memory.index.erase(gone), *self._cleaned(), *self._unknown(plan)]
         changed = (*(loss.thread for loss in self.losses), *plan.threads)
         searched, traces = self.traces.left_in(self.journal, self.base.files, changed)
         heads = tuple(h for loss in self.losses for h in self.journal.branches(loss.thread))
         return Receipt(
-            uuid4().hex[:16], len(gone), len(plan.messages) + sum(gone), commits, heads,
+            uuid4().hex[:16], len(deleted), len(plan.messages) + sum(deleted), commits, heads,
             usage.requests, usage.input + usage.output, plan.threads, searched, traces,
-            self.journal.copies(), tuple(foreign), is_exact,
+            tuple(foreign), is_exact,
         )  # fmt: skip
 
     def _replayed(self) -> tuple[dict[ThreadKey, list[Anew]], Usage]:
@@ -209,9 +207,8 @@ class Erasure:
             )
 
     def _cleaned(self) -> Iterator[str]:
-        """Let index and log lose what the journal has lost; yield what could not be reached."""
+        """Let the files of index and journal lose what was deleted; yield what could not be reached."""
         index = self.memory.index
-        yield from index.clean()
         try:
             if index.store is not None and not index.store.compact():
                 yield "the index is a server's: its files were not searched"
@@ -223,9 +220,8 @@ class Erasure:
     def _unknown(self, plan: ErasurePlan) -> Iterator[str]:
         """Say if words of an erasure before are not known any more: then no file can be searched for them."""
         rows = self.found.rows
-        lost = {(row.thread, row.ref): "" for row in rows if row.is_blank} | self.earlier
         is_nothing = not rows and not plan.deleted
-        if not self.words and (is_nothing or not all(lost.values())):
+        if not self.words and (is_nothing or any(row.is_blank for row in rows)):
             yield "what an erasure before has taken (its words are not known any more: name them)"
 
     def _tell_readers(self) -> None:

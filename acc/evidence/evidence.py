@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +72,7 @@ class Health:
 
 @dataclass(frozen=True)
 class Reindexed:
-    """What was indexed anew: threads, and the messages that were missing."""
+    """What was indexed anew: threads and messages."""
 
     threads: int
     messages: int
@@ -198,30 +197,16 @@ class Evidence(Files, Retention):
         )  # fmt: skip
 
     def reindex(self) -> Reindexed:
-        """Make the index what the journal says: delete what is not in the journal, add what is missing.
+        """Begin the index anew, and fill it from the journal.
 
         Raises:
             InputError: The memory has no index.
             StoreError: It cannot be used.
         """
-        index, store, journal = self.memory.index, self.memory.index.store, self.journal
-        if store is None:
-            why = "; ".join(index.warnings) or "it was opened with store='none'"
-            raise InputError("the memory has no index", where=why, hint="open it with a store")
-        if store.stale:
-            store.clear()
-        index.note(alone=True)
-        index.clean()
-        taken: Counter[ThreadKey] = Counter()
-        for (key, _), size in journal.sizes().items():
-            taken[key] += size.taken
-        messages = 0
-        for key, count in taken.items():
-            if store.count(key) > count:
-                messages += index.erase(key)
-            else:
-                messages += sum(index.refill(key, h.branch) for h in journal.branches(key))
-        return Reindexed(len(taken), messages)
+        index, heads = self.memory.index, list(self.journal.heads())
+        index.begin_anew()
+        messages = sum(index.refill(head.thread, head.branch) for head in heads)
+        return Reindexed(len({head.thread for head in heads}), messages)
 
 
 def _sizes(journal: Journal, files: Iterable[Path]) -> dict[str, int]:

@@ -5,8 +5,7 @@ A document is a text that recall finds beside a conversation, in parts. It lies 
 over name and text; a part's has its number, too. The same again writes nothing.
 
 An export holds threads as JSON lines that `jq` and another memory read, with the chain of hashes
-(`acc.journal.exchange`). It is noted: an erasure names the files that may still hold the words. Who rewrites a
-journal rewrites its heads, too, unless they lie elsewhere.
+(`acc.journal.exchange`). Who rewrites a journal rewrites its heads, too, unless they lie elsewhere.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from acc.artifacts.rows import Artifact
-from acc.artifacts.rows import parts as pieces
+from acc.artifacts.store import parts as pieces
 from acc.controller.memory import OpenMemory
 from acc.errors import InputError, StoreError
 from acc.evidence.base import Base, groups_of
@@ -105,14 +103,9 @@ class Files(Base):
         ]  # fmt: skip
         done = journal.ingest(key, messages)
         if done.is_new:
-            rows = journal.messages(key, done.first)
-            added = [
-                Artifact(each.message, MAIN, each.seq) for each in rows if each.seq <= done.last
-            ]
-            index.committed(key, MAIN, added)
+            index.committed(key, MAIN)
         if replace:
-            journal.prune(key, [(each.branch, each.seq) for each in earlier])
-            index.clean()
+            self.forget(key, earlier)
         return Ingested(name, ref, len(messages), done.is_new, len(earlier) if replace else 0)
 
     def documents(self, **scope: str | None) -> tuple[Document, ...]:
@@ -154,7 +147,6 @@ class Files(Base):
                 except BaseException:  # a part of an export is none
                     file.unlink()
                     raise
-        self.journal.note_copy(str(file.absolute()), f"an export of {len(keys)} threads")
         return Exported(file, len(keys), count)
 
     def import_(self, source: Path | str | Iterable[str]) -> tuple[ThreadKey, ...]:

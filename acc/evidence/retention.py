@@ -102,16 +102,15 @@ class Retention(Base):
         return PrunePlan(judged, tuple(doomed), tuple(kept), self._pruned)
 
     def _pruned(self, doomed: Sequence[Doom]) -> Pruned:
-        shield, count = Shield(self.journal), 0
+        shield, count, left = Shield(self.journal), 0, dict[str, None]()
         wanted = {(doom.thread, doom.branch, doom.ref) for doom in doomed}
         for key in dict.fromkeys(doom.thread for doom in doomed):
             groups = groups_of(self.journal, key)
             judged = [each for each in groups if (key, each.branch, each.ref) in wanted]
-            going = [group for group in judged if not shield.over(group)]
-            rows = [(group.branch, each.seq) for group in going for each in group.rows]
+            rows = [row for each in judged if not shield.over(each) for row in each.rows]
             count += len(rows)
-            self.journal.prune(key, rows)
-        return Pruned(count, 0, tuple(self.memory.index.clean()))
+            left |= dict.fromkeys(self.forget(key, rows))
+        return Pruned(count, 0, tuple(left))
 
     def prune(self, policy: Deletion, **how: Any) -> Pruned:
         """Delete what a policy deletes; arguments are those of `plan_prune`."""
@@ -135,8 +134,10 @@ class Retention(Base):
         """Delete the threads that nobody committed to since."""
         keys = [doom.thread for doom in doomed]
         still = [key for key in keys if last_of(self.journal, key) == last[key]]
+        index, every = self.memory.index, dict.fromkeys(still)
+        index.erase(every)
         gone = [self.journal.delete_thread(key) for key in still]
-        return Pruned(sum(gone), len(gone), tuple(self.memory.index.clean()))
+        return Pruned(sum(gone), len(gone), tuple(index.erase(every)))
 
     def expire(self, older_than: timedelta, **scope: str | None) -> Pruned:
         """Delete the threads of a scope that nobody committed to for so long, but for those that are held."""

@@ -24,7 +24,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Select, bindparam, case, func, select
+from sqlalchemy import ColumnElement, Select, bindparam, case, func, select
 
 from acc.errors import InputError
 from acc.folders import expanded
@@ -94,32 +94,29 @@ class Journal(Erasing, Keeping, Exchange):
     `AuditError` if rows are damaged. After each of them the step may be repeated.
     """
 
-    def heads(self, /, **prefixes: str) -> Iterator[Head]:
+    def heads(self, /, **names: str) -> Iterator[Head]:
         """Yield the heads of all branches, in the order of their making; to be kept outside, for `verify`.
 
-        ``prefixes``: how thread, tenant, user and agent begin.
+        ``names``: thread, tenant, user and agent, those that count.
         """
         after, size = 0, PAGE
         while size == PAGE:
-            page = self._head_page(after, prefixes)
+            page = self._head_page(after, names)
             yield from (head for _, head in page)
             after, size = page[-1][0] if page else after, len(page)
 
     @reads
-    def _head_page(self, after: int, prefixes: Mapping[str, str]) -> list[tuple[int, Head]]:
+    def _head_page(self, after: int, names: Mapping[str, str]) -> list[tuple[int, Head]]:
         statement = _HEADS.where(BRANCHES.c.id > after).limit(PAGE)
-        for name, prefix in prefixes.items():
-            if name not in vars(ThreadKey("")):
-                hint = "thread, tenant, user or agent"
-                raise InputError(f"threads have no {name!r}", where="filter", hint=hint)
-            start = func.substr(THREADS.c[name], 1, len(prefix))
-            statement = statement.where(start == prefix)
-        rows = self._execute(statement)
+        if unknown := names.keys() - vars(ThreadKey("")):
+            hint = "thread, tenant, user or agent"
+            raise InputError(f"threads have no {min(unknown)!r}", where="filter", hint=hint)
+        rows = self._execute(statement.where(*_are(names)))
         return [(row.branch_id, head_of(row, ThreadKey(*row[:4]))) for row in rows]
 
-    def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
-        """Yield the threads whose names begin so."""
-        return (head.thread for head in self.heads(**prefixes) if head.branch == MAIN)
+    def threads(self, /, **names: str) -> Iterator[ThreadKey]:
+        """Yield the threads with these names."""
+        return (head.thread for head in self.heads(**names) if head.branch == MAIN)
 
     @reads
     def sizes(self) -> dict[tuple[ThreadKey, str], Size]:
@@ -172,7 +169,7 @@ class Journal(Erasing, Keeping, Exchange):
             .join(BRANCHES, BRANCHES.c.id == MESSAGES.c.branch_id)
             .join(THREADS, THREADS.c.id == BRANCHES.c.thread_id)
             .where(*(holds(word, autoescape=True) for word in words))
-            .where(*(THREADS.c[name] == value for name, value in wanted.items()))
+            .where(*_are(wanted))
             .order_by(MESSAGES.c.id.desc())
             .limit(limit)
         )
@@ -209,6 +206,10 @@ class Journal(Erasing, Keeping, Exchange):
         """
         heads = self.heads() if threads is None else (Head(key_of(each)) for each in threads)
         return verify(self, heads, anchors, policies)
+
+
+def _are(names: Mapping[str, str]) -> Iterator[ColumnElement[bool]]:
+    return (THREADS.c[name] == value for name, value in names.items())
 
 
 __all__ = ["FILE", "Journal", "Key", "Latest"]

@@ -1,4 +1,4 @@
-"""What stands beside the steps: holds, feedback, keys, copies, indexes, tombstones."""
+"""What stands beside the steps: holds, feedback, keys, indexes, tombstones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acc.errors import AuditError, InputError
 from acc.journal.listing import Listing
 from acc.journal.names import Key, Place, ThreadKey, key_of
 from acc.journal.opened import reads, writes
-from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, KEYS, NAMES, THREADS, TOMBSTONES
+from acc.journal.tables import FEEDBACK, HOLDS, INDEXES, KEYS, NAMES, THREADS, TOMBSTONES
 from acc.turn.observations import storable
 
 
@@ -137,17 +137,6 @@ class Keeping(Listing):
                 f"the key {name!r} was changed", where=self.where, hint="restore a backup"
             )
         return held[:_KEY]
-
-    def note_copy(self, path: str, what: str) -> None:
-        """Note that the journal, or a part of it, was copied to a file."""
-        row = {"path": storable(path), "what": storable(what), "at": self._now()}
-        self._write(None, lambda journal: journal._execute(COPIES.insert(), row))
-
-    @reads
-    def copies(self) -> tuple[str, ...]:
-        """Return the files to which the journal, or parts of it, were copied."""
-        rows = self._execute(select(COPIES.c.path))
-        return tuple(dict.fromkeys(row.path for row in rows))
 
     def note_index(self, place: str, *, alone: bool = False) -> None:
         """Note where artifacts of the memory are indexed; ``alone``: and nowhere else any more."""

@@ -185,7 +185,7 @@ class Listing(Opened):
             left = {"branch_id": branch_id, "upto": min(last, upto), "most": most - len(found)}
             name = names.get(branch_id, place.head.branch)
             found += [
-                StoredMessage(r.seq, name, r.version, message_of(r), r.digest, r.id)
+                StoredMessage(message_of(r), name, r.seq, r.version, r.digest, r.id)
                 for r in self._execute(choice, {**given, **left})
             ]
         return found

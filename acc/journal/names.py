@@ -178,19 +178,24 @@ class StoredMessage:
     """A message with its place.
 
     Attributes:
-        seq: Its number. Numbers rise along a branch and the branches that it came from.
-        branch: The branch that it was appended to.
-        version: Version of the commit that took it; 0 if none has.
         message: The message. A blanked one has an empty text.
+        branch: The branch that it was appended to.
+        seq: Its number. Numbers rise along a branch and the branches that it came from.
+        version: Version of the commit that took it; 0 if none has.
         digest: Keyed digest of the message as it was appended; empty if it was blanked.
     """
 
-    seq: int
-    branch: str
-    version: int
     message: Message
-    digest: str
-    id: int
+    branch: str
+    seq: int
+    version: int = 0
+    digest: str = ""
+    id: int = 0
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Branch and ref, which name it within its thread."""
+        return self.branch, self.message.ref
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@
 CREATE ROLE acc_writer NOLOGIN;
 CREATE ROLE acc_eraser NOLOGIN;
 
-GRANT SELECT ON format, threads, branches, heads, turns, messages, commits, policies, tombstones, holds, feedback, copies,
+GRANT SELECT ON format, threads, branches, heads, turns, messages, commits, policies, tombstones, holds, feedback,
     keys, indexes TO acc_writer, acc_eraser;
-GRANT INSERT ON threads, branches, heads, turns, messages, commits, policies, feedback, copies, keys, indexes
+GRANT INSERT ON threads, branches, heads, turns, messages, commits, policies, feedback, keys, indexes
     TO acc_writer, acc_eraser;
 GRANT INSERT ON holds TO acc_eraser;
 GRANT UPDATE (hash, version, epoch, seq) ON heads TO acc_writer;
@@ -22,7 +22,7 @@ GRANT DELETE ON threads, branches, heads, turns, messages, commits, tombstones, 
     TO acc_eraser;
 
 GRANT USAGE ON threads_id_seq, branches_id_seq, messages_id_seq, commits_id_seq, tombstones_id_seq, holds_id_seq,
-    feedback_id_seq, copies_id_seq TO acc_writer, acc_eraser;
+    feedback_id_seq TO acc_writer, acc_eraser;
 
 -- A writer marks a message once, before any commit took it, and moves a head forward to a commit that is there.
 CREATE FUNCTION acc_of_a_writer() RETURNS boolean LANGUAGE sql STABLE AS

@@ -133,7 +133,7 @@ TOMBSTONES = Table(
     *_text("ref", "message_id"), Column("digest", Text, nullable=False, index=True), *_text("at"),
 )  # fmt: skip
 """What an erasure blanked. A state that it took away has a row with its hash, no ref and number 0; a thread that was
-deleted, a row of branch 0 with a digest of its names. A row of branch -1 says what the index has yet to lose."""
+deleted, a row of branch 0 with a digest of its names."""
 
 HOLDS = Table(
     "holds", METADATA, _id(), _of("thread_id", "threads"), *_text("ref", "reason", "at"),
@@ -146,9 +146,6 @@ FEEDBACK = Table(
     Column("utility", Double, nullable=False), *_text("at"),
 )  # fmt: skip
 """How useful the evidence was that a turn admitted."""
-
-COPIES = Table("copies", METADATA, _id(), *_text("path", "what", "at"))
-"""Files to which the journal or a part of it was copied. An erasure names them."""
 
 KEYS = Table("keys", METADATA, Column("name", Text, primary_key=True), _bytes("value"))
 """Keys of the memory's own, made on first use: of the placeholders of secrets, and of marks."""

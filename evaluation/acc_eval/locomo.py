@@ -13,9 +13,8 @@ from statistics import fmean
 from typing import Any
 
 from acc.artifacts.recall import Recall
-from acc.artifacts.rows import Artifact
 from acc.errors import InputError
-from acc.journal import ThreadKey
+from acc.journal import StoredMessage, ThreadKey
 from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 from acc_eval.gate_scoring import Label, LabelledCase
@@ -32,12 +31,12 @@ class Outcome:
     recall: tuple[float, ...]
 
 
-def artifacts_of(conversation: LocomoConversation) -> list[Artifact]:
+def messages_of(conversation: LocomoConversation) -> list[StoredMessage]:
     """The documents as messages of a user, one a turn."""
     found = []
     for number, text in enumerate(conversation.documents):
         said = Observation(channel=Channel.USER, text=text, ref=f"u{number}")
-        found.append(Artifact(Message(said, number), "main", number))
+        found.append(StoredMessage(Message(said, number), "main", number))
     return found
 
 
@@ -48,7 +47,7 @@ def measure(
 
     ``recall`` is the thread's, by default one by words alone.
     """
-    rows, recall = artifacts_of(conversation), recall or Recall(None)
+    rows, recall = messages_of(conversation), recall or Recall(None)
     outcomes = []
     for question in conversation.questions:
         reading = recall.reading(
@@ -57,7 +56,7 @@ def measure(
         )  # fmt: skip
         with reading as (scope, cosines):
             best = scope.best(question.text, cosines, recall.weight, None, max(CUTS))
-            places = [scope.artifacts[at].seq for at in best]
+            places = [scope.messages[at].seq for at in best]
         shares = (len(question.evidence & set(places[:c])) / len(question.evidence) for c in CUTS)
         outcomes.append(Outcome(question.category, tuple(shares)))
     return outcomes
@@ -78,10 +77,13 @@ def labelled_by_evidence(conversation: LocomoConversation) -> Iterator[LabelledC
 
     There is no state, and every document counts as a user's message.
     """
-    rows, recall = artifacts_of(conversation), Recall(None)
+    rows, recall = messages_of(conversation), Recall(None)
     for question in conversation.questions:
         found = recall.recall(
-            ThreadKey("locomo"), question.text, lambda: reversed(rows), lambda _: ()
+            ThreadKey("locomo"),
+            question.text,
+            lambda: reversed(rows),
+            lambda seqs: [rows[seq] for seq in seqs],
         )
         labels = {row.message.ref: Label(row.seq in question.evidence) for row in rows}
         yield LabelledCase(question.text, found, labels)

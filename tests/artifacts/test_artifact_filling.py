@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from messages import THREAD, Journal
+from messages import THREAD, Journal, indexed
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.filling import Filling
-from acc.artifacts.rows import Artifact, Row, ThreadName
+from acc.artifacts.store import Row
+from acc.controller.indexing import Indexing
 from acc.errors import StoreError
+from acc.journal import StoredMessage, ThreadKey
 
 
 class Shaky(ChromaStore):
     """A store that fails while it is down."""
 
     is_down = False
+    gate: threading.Event | None = None
 
-    def add(self, thread: ThreadName, artifacts: Sequence[Artifact]) -> int:
+    def add(self, thread: ThreadKey, artifacts: Sequence[StoredMessage]) -> int:
+        if self.gate is not None:
+            self.gate.wait(10)
         if self.is_down:
             raise StoreError("the store is down", where="test", hint="wait")
         return super().add(thread, artifacts)
@@ -33,72 +38,97 @@ def store(tmp_path: Path) -> Iterator[Any]:
     made.close()
 
 
-def test_it_is_there_on_return_and_the_journal_is_not_read(store: Shaky) -> None:
-    journal = Journal()
-    filling = Filling(store, journal.after)
+def commit(index: Indexing, journal: Journal, *texts: str) -> None:
+    """Commit messages, and say so."""
+    for text in texts:
+        journal.write(text)
+        index.committed(THREAD, "main")
+
+
+def test_it_is_there_on_return(store: Shaky) -> None:
+    journal = Journal(first=1)
+    index = indexed(journal, store)
     for text in ("one", "two", "three"):
-        filling.committed(THREAD, "main", journal.write(text))
+        commit(index, journal, text)
         assert store.count(THREAD) == len(journal.rows)
-    assert journal.read == 1  # at the first, to see what the store lacks
-    assert (filling.last_error, filling.drain()) == (None, True)
+    assert (index.warnings, index.drain()) == ((), True)
 
 
-def test_a_store_that_fails_fails_no_step_and_catches_up(store: Shaky) -> None:
-    journal = Journal()
-    filling = Filling(store, journal.after, patience=60)
+def test_behind_a_commit_returns_at_once_and_drain_waits(store: Shaky) -> None:
+    journal = Journal(first=1)
+    index = indexed(journal, store, behind=True)
+    store.gate = threading.Event()
+    commit(index, journal, *(f"number {number}" for number in range(300)))
+    assert store.count() == 0
+    assert not index.drain(0.05)
+    store.gate.set()
+    assert index.drain(10)
+    assert store.count(THREAD) == 300
+    commit(index, journal, "the last")
+    assert index.drain(10)
+    assert store.count() == 301
+    index.close()
+    index.close()
+
+
+@pytest.mark.parametrize("fault", [StoreError("disk", where="test", hint="wait"), OSError("disk")])
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_journal_that_cannot_be_read_fails_no_step(
+    store: Shaky, behind: bool, fault: Exception
+) -> None:
+    class Broken(Journal):
+        def messages(self, *_: object, **__: object) -> list[StoredMessage]:
+            raise fault
+
+    filled, journal = indexed(Broken(first=1), store, behind=behind), Journal(first=1)
+    commit(filled, journal, "one")
+    assert not filled.drain(5)
+    assert "disk" in str(filled.warnings)
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_store_that_fails_fails_no_step_and_catches_up(store: Shaky, behind: bool) -> None:
+    journal = Journal(first=1)
+    filled = indexed(journal, store, behind=behind)
     store.is_down = True
-    for text in ("one", "two"):
-        filling.committed(THREAD, "main", journal.write(text))
-    assert not filling.drain()
-    assert "down" in str(filling.last_error)
+    commit(filled, journal, "one", "two")
+    assert not filled.drain()
+    assert "down" in str(filled.warnings)
     store.is_down = False
-    assert filling.drain()
-    filling.committed(THREAD, "main", journal.write("three"))
-    assert filling.drain()
-    assert (store.count(), filling.last_error) == (3, None)
+    assert filled.drain()
+    commit(filled, journal, "three")
+    assert filled.drain()
+    assert (store.count(), filled.warnings) == (3, ())
 
 
 def test_it_goes_on_where_the_store_ends_after_a_crash_or_another_process(store: Shaky) -> None:
-    journal = Journal()
-    first = Filling(store, journal.after)
-    for number in range(5):
-        first.committed(THREAD, "main", journal.write(f"number {number}"))
+    journal = Journal(first=1)
+    commit(indexed(journal, store), journal, *(f"number {number}" for number in range(5)))
     for number in range(5, 8):  # committed, and the process died before they were added
         journal.write(f"number {number}")
-    second = Filling(store, journal.after)
-    second.committed(THREAD, "main", journal.write("number 8"))
+    second = indexed(journal, store)
+    commit(second, journal, "number 8")
     assert store.count(THREAD) == 9
     journal.write("of another process")
-    second.committed(THREAD, "main", journal.write("number 10"))
+    commit(second, journal, "number 10")
     assert store.count(THREAD) == 11
-
-
-def test_a_journal_that_cannot_be_read_fails_no_step(store: Shaky) -> None:
-    def after(*_: object) -> list[Artifact]:
-        raise OSError("disk")
-
-    filling = Filling(store, after)
-    filling.committed(THREAD, "main", Journal().write("one"))
-    assert not filling.drain()
-    assert "disk" in str(filling.last_error)
 
 
 def test_a_long_text_that_is_erased_while_it_is_added_leaves_no_part(store: Shaky) -> None:
     """The eraser is another process: it deletes what it finds between two writes of parts."""
-    journal = Journal()
-    erased: list[str] = []
-    filling = Filling(store, journal.after, held=lambda *_: [])
-    long = journal.write("a secret of many words " * 60_000)
+    journal = Journal(first=1)
+    index = indexed(journal, store)
+    journal.write("a secret of many words " * 60_000)
     writes = store._write
 
     def write(rows: Sequence[Row]) -> None:
         writes(rows)
-        if not erased:
-            erased.append(long[0].message.ref)
+        if erased := [row.message.ref for row in journal.rows]:
             store.delete(THREAD, erased)
             assert store._ids() == []
+            journal.rows.clear()
 
     store._write = write  # type: ignore[method-assign]
-    filling.committed(THREAD, "main", long)
-    assert erased
+    index.committed(THREAD, "main")
+    assert journal.rows == []
     assert store._ids() == []

@@ -11,8 +11,8 @@ from messages import THREAD, Journal, said, words
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.embedding import Embedder
 from acc.artifacts.recall import Recall, backwards
-from acc.artifacts.rows import Artifact
 from acc.gate import qualify
+from acc.journal import StoredMessage
 from acc.text.ranking import LexicalIndex
 
 TEXTS = [
@@ -117,21 +117,20 @@ def test_a_fork_sees_nothing_later_than_it(tmp_path: Path) -> None:
     store.add(THREAD, [*made.rows, *fork])
     branches = (("main", 1), ("fork", None))
 
-    def newest() -> list[Artifact]:
+    def newest() -> list[StoredMessage]:
         return [*fork, *made.rows[1::-1]]
 
-    found = Recall(store).recall(
-        THREAD, "What is the code?", newest, made.around, branches=branches
-    )
+    around = Journal(newest()).around
+    found = Recall(store).recall(THREAD, "What is the code?", newest, around, branches=branches)
     assert {c.evidence.text for c in found} == {"The code is 1.", "The code is 3.", "Then this."}
-    upto = Recall(store).recall(THREAD, "the code?", newest, made.around, branches=branches, upto=1)
+    upto = Recall(store).recall(THREAD, "the code?", newest, around, branches=branches, upto=1)
     assert "The code is 3." not in {c.evidence.text for c in upto}
 
 
 def test_a_journal_is_read_backwards_by_pages() -> None:
     made, pages = journal(["x"] * 10), []
 
-    def read(first: int, count: int) -> list[Artifact]:
+    def read(first: int, count: int) -> list[StoredMessage]:
         pages.append(first)
         return made.rows[first : first + count]
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from messages import said
+from messages import texts as texts_of
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.rows import key_of, parts, place_of, rows_of, seq_of
+from acc.artifacts.store import key_of, parts, place_of, rows_of, seq_of
 from acc.journal import ThreadKey
 
 HOSTILE = [
@@ -69,7 +70,7 @@ def test_a_store_keeps_hostile_names_apart(
         own = [(n, r) for n, (t, b, r) in enumerate(places) if (t, b) == (thread, branch)]
         found = store.query(thread, "text", branches=[(branch, None)])
         assert sorted((a.seq, a.ref) for a in found) == own
-        assert store.texts(thread, [ref])[branch, ref] == f"text {number}"
+        assert texts_of(store, thread, [ref])[branch, ref] == f"text {number}"
         assert store.last(thread, branch) == own[-1][0]
         assert store.count(thread) == sum(t == thread for t, _, _ in places)
     for left, (thread, branch, ref) in reversed(list(enumerate(places))):

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from messages import THREAD, Journal, said
+from messages import THREAD, Journal, indexed, said
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.filling import Filling
 from acc.errors import ConfigurationError, StoreError
 
 CHROMA = Path(sys.executable).with_name("chroma")
@@ -88,20 +87,22 @@ class TestServer:
             one.delete(THREAD)
 
     def test_a_server_that_goes_and_comes_back(self, tmp_path: Path) -> None:
-        server, journal = Server(tmp_path), Journal()
+        server, journal = Server(tmp_path), Journal(first=1)
         try:
             with closing(server.store()) as store:
-                filling = Filling(store, journal.after, patience=0.05)
-                filling.committed(THREAD, "main", journal.write("before"))
+                index = indexed(journal, store)
+                journal.write("before")
+                index.committed(THREAD, "main")
                 server.stop()
                 with pytest.raises(StoreError, match=r"cannot be reached .*chroma run"):
                     store.count()
-                filling.committed(THREAD, "main", journal.write("meanwhile"))
-                assert "cannot be reached" in str(filling.last_error)
+                journal.write("meanwhile")
+                index.committed(THREAD, "main")
+                assert "cannot be reached" in str(index.warnings)
                 server.start()
                 deadline = time.monotonic() + 10
-                while not filling.drain():
-                    assert time.monotonic() < deadline, filling.last_error
+                while not index.drain():
+                    assert time.monotonic() < deadline, index.warnings
                 assert store.count(THREAD) == 2
         finally:
             server.stop()

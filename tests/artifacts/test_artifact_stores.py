@@ -54,7 +54,7 @@ def test_a_folder_is_one_stores(tmp_path: Path) -> None:
         with pytest.raises(StoreLockedError, match="Chroma server"):
             ChromaStore.embedded(tmp_path)
         with pytest.raises(StoreLockedError):
-            ChromaStore.set_aside(tmp_path)
+            ChromaStore.discard(tmp_path)
     ChromaStore.embedded(tmp_path).close()
 
 
@@ -74,14 +74,17 @@ def test_with_another_embedder_it_begins_anew(tmp_path: Path) -> None:
         assert (store.stale, store.count()) == ("", 3)
 
 
-def test_a_compaction_cut_short_before_the_new_name_is_finished(tmp_path: Path) -> None:
-    with closing(ChromaStore.embedded(tmp_path)) as store:
+def test_a_compaction_cut_short_leaves_an_index_that_can_be_filled(tmp_path: Path) -> None:
+    """It was killed after the old files were deleted; what the new ones hold goes with the next compaction."""
+    folder, new = tmp_path / "chroma", tmp_path / "chroma-new"
+    with closing(ChromaStore.embedded(new)) as store:
         store.add(THREAD, [said(1, "kept")])
-    client = plain(tmp_path)
-    client.get_collection(NAME).modify(name=f"{NAME}-new")
-    client.close()
-    with closing(ChromaStore.embedded(tmp_path)) as store:
+    with closing(ChromaStore.embedded(folder)) as store:
+        assert store.last(THREAD, "main") == -1
+        assert store.add(THREAD, [said(1, "kept")]) == 1
+        assert store.compact()
         assert store.count(THREAD) == 1
+    assert not new.exists()
 
 
 def test_what_was_deleted_leaves_no_bytes(tmp_path: Path) -> None:
@@ -114,15 +117,11 @@ def test_with_a_damaged_index_it_begins_empty(tmp_path: Path) -> None:
 
 
 def test_no_exception_of_a_vendors_escapes(tmp_path: Path) -> None:
-    assert ChromaStore.set_aside(tmp_path) is None  # nothing is there
     (tmp_path / "chroma.sqlite3").write_bytes(b"no database " * 500)
     with pytest.raises(StoreError, match=r"cannot be opened.*acc reindex"):
         ChromaStore.embedded(tmp_path)
-    aside = ChromaStore.set_aside(tmp_path)
-    assert aside is not None
-    assert aside.is_dir()
+    ChromaStore.discard(tmp_path)
     ChromaStore.embedded(tmp_path).close()
-    assert ChromaStore.set_aside(tmp_path) is None
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="FileExistsError"):
         ChromaStore.embedded(tmp_path / "file")

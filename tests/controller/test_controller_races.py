@@ -77,7 +77,7 @@ def _restored(tmp_path: Path) -> tuple[Path, Any]:
     with MemoryController.open(tmp_path / "m", **SIGNED) as memory:
         memory.step(None, Turn.said(RULE), thread="t")
         (tmp_path / "old").mkdir()
-        memory.back_up(tmp_path / "old" / FILE)
+        memory.journal.backup(tmp_path / "old" / FILE)
         newer = memory.step(None, Turn.said("The pump is broken."), thread="t")
     return tmp_path / "old", newer.state
 

@@ -196,7 +196,7 @@ def test_a_ref_opens_what_a_branch_sees(memory: MemoryController[Any], tmp_path:
     assert memory.open_evidence("u1", thread="t").text == RULE
     with pytest.raises(InputError, match="u9"):
         memory.open_evidence("u9", thread="t")
-    copy = memory.back_up(tmp_path / "copy.sqlite3")
+    copy = memory.journal.backup(tmp_path / "copy.sqlite3")
     assert copy.exists()
 
 

@@ -60,7 +60,7 @@ def test_nobody_else_reads_a_memory(tmp_path: Path) -> None:
 def test_a_copy_of_it_is_private_too(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path / "m", store="none") as memory:
         memory.step(None, Turn.said("My pin is 1234."), thread="t")
-        copy = memory.back_up(tmp_path / "copies" / "one.sqlite3")
+        copy = memory.journal.backup(tmp_path / "copies" / "one.sqlite3")
     assert loose(tmp_path / "copies") == []
     assert copy.stat().st_size
 

@@ -33,9 +33,9 @@ def test_a_tools_picture_costs_a_step_no_second_and_is_kept(tmp_path: Path) -> N
         step = memory.step(step.state, asked, thread="t", force=True)
         took = time.process_time() - start
         assert memory.open_evidence("t2", thread="t").text == FOUND
-        thread = memory.latest("t").head.thread
-        assert memory.index.store is not None
-        indexed = memory.index.store.texts(thread, ["t2"])["main", "t2"]
+        store = memory.index.store
+        assert store is not None
+        (indexed,) = (row for row in store._rows.get()["documents"] or () if "7,200" in row)
     assert indexed.startswith("The invoice of Harrow is 7,200 EUR.\n[data] ")
     assert indexed.endswith("\nIt is due on Friday.")
     assert len(indexed) < 200

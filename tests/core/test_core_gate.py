@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.artifacts.recall import Recall
-from acc.artifacts.rows import Artifact
 from acc.gate import Candidate, Verdict, passages, qualify
-from acc.journal import ThreadKey
+from acc.journal import StoredMessage, ThreadKey
 from acc.state.policy import Gate
 from acc.state.tail import Message, messages_of
 from acc.text.tokens import utf8_quarter
@@ -34,14 +33,15 @@ class Thread:
     """The messages of a thread, and recall over them."""
 
     def __init__(self) -> None:
-        self.rows: list[Artifact] = []
+        self.rows: list[StoredMessage] = []
 
     def add(self, message: Message) -> None:
-        self.rows.append(Artifact(message, "main", len(self.rows)))
+        self.rows.append(StoredMessage(message, "main", len(self.rows)))
 
     def recall(self, question: str) -> list[Candidate]:
         newest = reversed(self.rows)
-        return Recall(None).recall(ThreadKey("t"), question, lambda: newest, lambda _: ())
+        numbered = lambda numbers: [self.rows[number] for number in numbers]  # noqa: E731
+        return Recall(None).recall(ThreadKey("t"), question, lambda: newest, numbered)
 
 
 def index_of(*turns: Sequence[tuple[str, str]], others: bool = True) -> Thread:

@@ -14,7 +14,7 @@ import pytest
 from helpers_evidence import evidence_of, left_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.rows import lane_of, place_of
+from acc.artifacts.store import lane_of, place_of
 from acc.controller.controller import MemoryController
 from acc.evidence.erasure import Receipt
 from acc.evidence.evidence import Evidence
@@ -23,7 +23,6 @@ from acc.evidence.target import Target
 from acc.evidence.traces import ErasedTraces
 from acc.journal import Journal, ThreadKey
 from acc.journal.boards import BoardState
-from acc.journal.names import home
 from acc.state.policy import Policy
 from acc.turn.turn import Turn
 
@@ -66,7 +65,7 @@ class Kill:
         ]
         steps += [
             (Journal, name)
-            for name in ("commit_anew", "delete_thread", "prune", "settle", "scrub")
+            for name in ("commit_anew", "delete_thread", "prune", "scrub")
         ]  # fmt: skip
         with ExitStack() as stack:
             for owner, name in [*steps, (ErasedTraces, "left_in")]:
@@ -131,7 +130,6 @@ def _check_rid(memory: MemoryController[Any]) -> None:
         if each.digest
     }
     assert {place_of(id_)[:2] for id_ in store._ids()} <= kept
-    assert journal.unindexed() == []
     report = journal.verify([memory.policy, Policy(schema=BoardState)])
     assert report.is_clean, report.damages
 
@@ -148,8 +146,7 @@ def _guesses(memory: MemoryController[Any]) -> list[str]:
 
 def _check_shown(memory: MemoryController[Any]) -> None:
     """Check that recall shows no erased message, though the store may still have it."""
-    erased = {note.thread for note in memory.journal.unindexed()}
-    for key in erased - {home()}:
+    for key in (ANA, OTHER, ThreadKey("t")):
         messages = memory.journal.messages(key, also_open=True)
         if not any(SECRET in each.message.text for each in messages):
             assert MESSAGE not in _shown(memory, key)
@@ -251,7 +248,7 @@ def test_what_is_erased_while_the_store_is_filled_is_not_left_there(tmp_path: Pa
         target = Target(thread="t", refs=("u2",))
         store.meanwhile = lambda: evidence_of(other).erase(target)
         talk(memory, MESSAGE)
-        assert store.texts(ThreadKey("t"), ["u2"]) == {}
+        assert not any(place_of(id_).ref == "u2" for id_ in store._ids())
         assert left_of(memory, SECRET) == []
 
 

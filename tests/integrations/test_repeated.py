@@ -23,7 +23,7 @@ def since(*messages: HumanMessage | AIMessage) -> list[StoredMessage]:
     """What the journal took, from place 7 on."""
     said = [o for read in READ(messages) for o in read.observations]
     return [
-        StoredMessage(n, "main", 1, Message(o, 1), digest_of(o), n) for n, o in enumerate(said, 7)
+        StoredMessage(Message(o, 1), "main", n, 1, digest_of(o), n) for n, o in enumerate(said, 7)
     ]
 
 

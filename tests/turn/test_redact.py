@@ -217,7 +217,7 @@ def test_nothing_of_a_memory_holds_them(tmp_path: Path, caplog: pytest.LogCaptur
         memory.retire([done.state.constraints[0].id], "password: hunter2-Correct-Horse", thread="t")
         shown = "".join(str(each) for each in memory.history("t")) + done.text() + done.explain()
         Evidence(memory).export(out / "all.jsonl")
-        memory.back_up(out / "copy.sqlite3")
+        memory.journal.backup(out / "copy.sqlite3")
     assert "[secret:" in shown
     assert [secret for secret in CLEAR if secret in shown + caplog.text] == []
     assert on_disk(tmp_path / "m") == []

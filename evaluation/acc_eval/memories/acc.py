@@ -8,14 +8,13 @@ from functools import cache
 from typing import Any, cast
 
 from acc.artifacts.recall import Recall
-from acc.artifacts.rows import Artifact
 from acc.commit.commit import Commit
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
 from acc.driving import perform
 from acc.errors import ConfigurationError
 from acc.gate import Candidate, qualify
-from acc.journal import ThreadKey
+from acc.journal import StoredMessage, ThreadKey
 from acc.journal.names import MAIN
 from acc.models.endpoints import as_model
 from acc.models.protocol import ChatModel
@@ -40,17 +39,22 @@ class ThreadRecall:
     """Recall by words over the messages of one thread, as the library does it without a store."""
 
     def __init__(self) -> None:
-        self._rows: list[Artifact] = []
+        self._rows: list[StoredMessage] = []
         self._recall = Recall(None)
 
     def add(self, message: Message) -> None:
         """Append a message."""
-        self._rows.append(Artifact(message, MAIN, len(self._rows)))
+        self._rows.append(StoredMessage(message, MAIN, len(self._rows)))
 
     def recall(self, question: str) -> list[Candidate]:
         """Return passages, the best first."""
         thread = ThreadKey("evaluated")
-        return self._recall.recall(thread, question, lambda: reversed(self._rows), lambda _: ())
+        return self._recall.recall(
+            thread,
+            question,
+            lambda: reversed(self._rows),
+            lambda seqs: [self._rows[n] for n in seqs],
+        )
 
 
 class AccMemory:
