@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ingest": ("moving", "Add documents that agents can recall."),
     "retire": ("keeping", "End rules, goals or other items of a state."),
     "hold": ("keeping", "Protect evidence from deletion, or list what is protected."),
-    "prune": ("keeping", "Delete evidence that is rarely read, or old."),
+    "prune": ("keeping", "Delete evidence that is rarely read or not useful."),
     "erase": ("keeping", "Erase a user, a thread, a message or words."),
     "export": ("moving", "Write threads to a file of JSON lines."),
     "import": ("moving", "Add the threads of an exported file to a memory."),
