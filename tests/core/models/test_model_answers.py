@@ -57,11 +57,13 @@ def test_what_stands_there_instead_is_said(text: str, found: str) -> None:
     ids=range(8),
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(text: str) -> None:
-    def refused(text: str) -> None:
-        with pytest.raises(AnswerError):
+    def read(text: str) -> None:
+        with suppress(AnswerError):
             object_in(text, NAMES)
 
-    assert is_linear(refused, text)
+    with pytest.raises(AnswerError):
+        object_in(text, NAMES)
+    assert is_linear(read, text)
 
 
 @given(st.text(alphabet='{}[]":,\\ \nab`rules', max_size=60))
