@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import Any
 
-from acc.commit import room
+from acc.commit import leaving
 from acc.commit.draft import Draft
 from acc.commit.leaving import USE, by_last_use
 from acc.state.items import Record
@@ -64,7 +64,7 @@ ORDERS: dict[str, Order] = {
 def measure(runs: Sequence[tuple[str, str]], max_tokens: int, over: int) -> dict[str, list[float]]:
     """Return for each order the mean shares: last ten turns, all turns, probes."""
     found = {}
-    module: Any = room
+    module: Any = leaving
     for name, order in ORDERS.items():
         module.by_last_use = order
         rows = [_of_run(scenario, answers, max_tokens, over) for scenario, answers in runs]
