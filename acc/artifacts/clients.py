@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 LOCK = "acc.lock"
 """The file in the folder by which a process locks it."""
 
+COPY = "new"
+"""The folder in it that a compaction writes."""
+
 _embedded: weakref.WeakSet[EmbeddedClient] = weakref.WeakSet()
 
 
@@ -85,7 +88,7 @@ class EmbeddedClient:
 
         One that is killed in between leaves an empty index, which the journal fills.
         """
-        new = self.folder.with_name(f"{self.folder.name}-new")
+        new = self.folder / COPY
         shutil.rmtree(new, ignore_errors=True)
         other = EmbeddedClient(new)
         try:
@@ -114,10 +117,11 @@ class EmbeddedClient:
 
 def _move(new: Path, folder: Path) -> None:
     """Move all but the lock from a folder into another one, in the place of what is there."""
-    for path in sorted(folder.iterdir(), key=Path.is_dir):  # without a database, it is empty
+    old = (path for path in folder.iterdir() if path not in (new, folder / LOCK))
+    for path in sorted(old, key=Path.is_dir):  # without a database, it is empty
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != LOCK:
+        else:
             path.unlink()
     for path in sorted(new.iterdir(), key=Path.is_file):
         if path.name != LOCK:

@@ -107,7 +107,7 @@ class RoleMemory:
         schema = role.schema or memory.policy.schema
         most = role.max_tokens or (schema.max_tokens if role.schema else memory.policy.max_tokens)
         policy = replace(memory.policy, schema=schema, max_tokens=most)
-        given: dict[str, Any] = {"policy": policy, "store": memory.index.store}
+        given: dict[str, Any] = {"policy": policy, "store": "none"}
         own = memory.core
         if (
             isinstance(own.compressor, ModelCompressor)
@@ -115,7 +115,9 @@ class RoleMemory:
         ):
             given["model"] = ModelCompressor(own.compressor.model, guidance=_AS_ROLE.format(role))
             given["judge"] = own.judge
-        return type(memory)(memory.journal, replace(memory.settings, **given))
+        made: Any = type(memory)(memory.journal, replace(memory.settings, **given))
+        made.index = memory.index  # one fills it, for all
+        return made
 
     def _view(self, role: str) -> Any:
         self.thread(role)

@@ -185,7 +185,7 @@ def erase(
     tell(_erased(receipt), plain(receipt), as_json=json)
     if traces := receipt.traces:
         what = f"erased words were found in {len(traces)} places: {traces[0].what}"
-        hint = "delete the named copies, then erase again"
+        hint = "delete the named copies (acc reindex for those in the index), then erase again"
         raise StoreError(what, where=str(traces[0].where), hint=hint)
 
 

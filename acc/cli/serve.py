@@ -99,6 +99,6 @@ def serve(app: Any, at: socket) -> None:
     import uvicorn
 
     config = uvicorn.Config(
-        app, log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=1
+        app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=1
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[at])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -44,9 +45,6 @@ PATIENCE = 5.0
 
 CLOSING = 30.0
 """Seconds that a worker has for what waits at the end."""
-
-Gone = Mapping[ThreadKey, Collection[tuple[str, str]] | None]
-"""Messages of threads by branch and ref; None: the thread goes whole."""
 
 
 class Indexing:
@@ -125,9 +123,10 @@ class Indexing:
         if self.store is None:
             return
         self.note()
-        self._waiting[thread, branch] = None
+        place = thread, branch
+        self._waiting[place] = None
         if self._worker is None:
-            self._fill()
+            self._fill(place)
         else:
             with suppress(RuntimeError):  # somebody closes it just now
                 self._worker.submit(self._fill)
@@ -150,10 +149,10 @@ class Indexing:
         if self.store is not None:
             self.store.close()
 
-    def _fill(self) -> None:
-        """Fill the branches that wait until the store fails."""
+    def _fill(self, *places: tuple[ThreadKey, str]) -> None:
+        """Fill these branches, or all that wait, until the store fails."""
         with self._filling:
-            for place in tuple(self._waiting):
+            for place in places or tuple(self._waiting):
                 if time.monotonic() < self._rested:
                     return
                 self._waiting.pop(place, None)
@@ -184,51 +183,52 @@ class Indexing:
             while batch := list(islice(rows, BATCH)):
                 count += store.add(thread, batch)
                 held = self._numbered(thread, branch, [each.seq for each in batch])
-                there = {each.seq for each in held}
-                if gone := [each.message.ref for each in batch if each.seq not in there]:
+                there = {each.seq: each.message.text for each in held}
+                if gone := [e.message.ref for e in batch if there.get(e.seq) != e.message.text]:
                     store.delete(thread, gone, branch)  # it was erased while it was added
                 done = batch[-1].seq
             self._filled[place] = done
         return count
 
-    def erase(self, gone: Gone) -> list[str]:
-        """Delete messages from the store, and forget what was read of their threads; return what may still hold them.
+    def clean(self) -> list[str]:
+        """Delete from the store what the journal has erased; return what went wrong.
 
-        It is called before the journal loses them, so that who is killed in between does it again; and after, as
-        another process may have added them meanwhile.
+        The journal knows what the store has yet to lose, so that a later call, of any process, does the rest.
         """
-        for thread in gone:
-            self._recall.forget(thread)
-        self.drain()  # what was read before the erasure is written before
-        self._forget(gone)
+        notes = self._journal.unindexed()
+        threads = defaultdict[ThreadKey, set[tuple[str, str]]](set)
+        for note in notes:
+            self._recall.forget(note.thread)
+            threads[note.thread].add((note.branch, note.ref))
         try:
-            for thread, messages in gone.items():
+            for thread, messages in threads.items():
                 self._delete(thread, messages)
         except StoreError as error:
-            return [f"the index still holds it: run acc reindex: {error}"]
+            return [f"the index still holds it: {error}"]
         if self._problem is not None:
-            return [f"run acc reindex: {each}" for each in self.warnings]
+            return list(self.warnings)
         if others := sorted(self._journal.indexes() - {self._place}):
             return [
                 f"the index at {', '.join(others)} may still hold it: open the memory with that index and erase again;"
                 " if it is gone for good, run acc reindex"
             ]
+        self._journal.settle(notes)
         return []
 
-    def _delete(self, thread: ThreadKey, messages: Collection[tuple[str, str]] | None) -> None:
+    def _delete(self, thread: ThreadKey, messages: Collection[tuple[str, str]]) -> None:
+        """Delete messages by branch and ref, and ask the store anew how far the thread is filled."""
         if self.store is None:
             return
-        if messages is None:
-            self.store.delete(thread)
-            return
-        for branch in {branch for branch, _ in messages}:
-            self.store.delete(thread, [ref for of, ref in messages if of == branch], branch)
-
-    def _forget(self, threads: Collection[ThreadKey]) -> None:
-        """Ask the store anew how far threads are filled."""
         with self._filling:
+            if ("", "") in messages:
+                self.store.delete(thread)
+            for branch in {branch for branch, _ in messages if branch}:
+                self.store.delete(thread, [ref for of, ref in messages if of == branch], branch)
             kept = self._filled.items()
-            self._filled = {place: seq for place, seq in kept if place[0] not in threads}
+            self._filled = {place: seq for place, seq in kept if place[0] != thread}
+            if ("", "") in messages:  # a thread of the same name may have begun since
+                for head in self._journal.branches(thread):
+                    self.refill(thread, head.branch)
 
     def begin_anew(self) -> None:
         """Empty the store, which is from now on the only one.

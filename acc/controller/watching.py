@@ -88,7 +88,7 @@ class Watch:
 
     def __init__(self, observer: Observer | None, thread: ThreadKey, policy: Policy) -> None:
         self._ms: Counter[str] = Counter()
-        self._is_over = False
+        self._is_over = self._has_failed = False
         self._observer: Any = observer
         self._observer = self._tell("begins", thread, policy)
 
@@ -122,17 +122,18 @@ class Watch:
             _log_step(step, self._ms)
 
     def _tell(self, call: str, *what: Any) -> Any:
-        """Call the observer; one that raises is not told of the rest of the step."""
-        if self._observer is None:
+        """Call the observer; one that raises is told of the step's end alone."""
+        if self._observer is None or (self._has_failed and call != "ends"):
             return None
         try:
             return getattr(self._observer, call)(*what)
         except Exception as error:
-            name, self._observer = type(self._observer).__name__, None
-            log_event(
-                _LOG, logging.WARNING, "telemetry_failed", "an observer raises; the step goes on without it",
-                observer=name, cause=cause(error),
-            )  # fmt: skip
+            if not self._has_failed:
+                log_event(
+                    _LOG, logging.WARNING, "telemetry_failed", "an observer raises; the step goes on without it",
+                    observer=type(self._observer).__name__, cause=cause(error),
+                )  # fmt: skip
+            self._has_failed = True
             return None
 
 

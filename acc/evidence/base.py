@@ -40,10 +40,8 @@ class Base:
 
     def forget(self, key: ThreadKey, rows: Sequence[StoredMessage]) -> list[str]:
         """Forget messages of a thread, while its states stay; return what may still hold them."""
-        gone, index = {key: [(each.branch, each.message.ref) for each in rows]}, self.memory.index
-        index.erase(gone)
         self.journal.prune(key, [(each.branch, each.seq) for each in rows])
-        return index.erase(gone)
+        return self.memory.index.clean()
 
     def threads(self, thread: Key | None = None, **scope: str | None) -> Iterator[ThreadKey]:
         """Yield the threads of a scope (tenant, user, agent), those of documents, too. None stands for any name."""

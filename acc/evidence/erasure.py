@@ -3,8 +3,8 @@
 A thread that stays is committed anew from before the erased words (`acc.evidence.replay`). One that goes whole leaves
 nothing. Then every file is searched for the words.
 
-It may be repeated after a kill at any point. The index loses first what goes. Each thread is one transaction of the
-journal, and the target's own comes last. A message that was blanked is found again by its tombstone.
+It may be repeated after a kill at any point. Each thread is one transaction of the journal, and the target's own comes
+last. A message that was blanked is found again by its tombstone, and the journal knows what the index has yet to lose.
 """
 
 from __future__ import annotations
@@ -173,14 +173,12 @@ class Erasure:
         anew, usage = self._replayed()
         self._check(plan)
         is_exact = not self.found.is_guess
-        gone = self.found.gone
-        self.memory.index.erase(gone)
         for loss in self.losses:
             self.journal.commit_anew(loss.thread, anew.get(loss.thread, []), sorted(loss.rows))
         commits = sum(len(a.made) for each in anew.values() for a in each)
         deleted = [self.journal.delete_thread(key) for key in plan.deleted]
         self._tell_readers()
-        foreign = [*self.memory.index.erase(gone), *self._cleaned(), *self._unknown(plan)]
+        foreign = [*self.memory.index.clean(), *self._cleaned(), *self._unknown(plan)]
         changed = (*(loss.thread for loss in self.losses), *plan.threads)
         searched, traces = self.traces.left_in(self.journal, self.base.files, changed)
         heads = tuple(h for loss in self.losses for h in self.journal.branches(loss.thread))
@@ -219,9 +217,8 @@ class Erasure:
 
     def _unknown(self, plan: ErasurePlan) -> Iterator[str]:
         """Say if words of an erasure before are not known any more: then no file can be searched for them."""
-        rows = self.found.rows
-        is_nothing = not rows and not plan.deleted
-        if not self.words and (is_nothing or any(row.is_blank for row in rows)):
+        is_blank = any(row.is_blank for row in self.found.rows)
+        if not self.words and (self.found.earlier or is_blank):
             yield "what an erasure before has taken (its words are not known any more: name them)"
 
     def _tell_readers(self) -> None:

@@ -203,8 +203,10 @@ class Evidence(Files, Retention):
             InputError: The memory has no index.
             StoreError: It cannot be used.
         """
-        index, heads = self.memory.index, list(self.journal.heads())
+        index = self.memory.index
         index.begin_anew()
+        index.clean()
+        heads = list(self.journal.heads())
         messages = sum(index.refill(head.thread, head.branch) for head in heads)
         return Reindexed(len({head.thread for head in heads}), messages)
 

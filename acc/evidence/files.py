@@ -30,6 +30,8 @@ from acc.state.tail import Message
 from acc.turn.observations import DOCUMENT, Channel, Observation, storable
 
 PART_BYTES = 2_000
+
+_NO_WORDS = "name a file with text"
 """Bytes of a part, at most: some paragraphs. Recall then finds the passage."""
 
 
@@ -84,6 +86,8 @@ class Files(Base):
         """
         given = [paths] if isinstance(paths, Path | str) else paths
         read = [(path.as_posix(), text_of(path)) for path in dict.fromkeys(map(Path, given))]
+        if empty := [name for name, text in read if not text.strip()]:
+            raise InputError("there are no words in it", where=empty[0], hint=_NO_WORDS)
         return tuple(self.ingest_text(*each, replace=replace, **scope) for each in read)
 
     def ingest_text(self, name: str, text: str, *, replace: bool = False, **scope: str) -> Ingested:
@@ -95,7 +99,7 @@ class Files(Base):
         key, journal, index = home(**scope), self.journal, self.memory.index
         messages = list(_messages(self.memory, name, text))
         if not messages:
-            raise InputError("there are no words in it", where=name, hint="name a file with text")
+            raise InputError("there are no words in it", where=name, hint=_NO_WORDS)
         ref, title = whole_of(messages[0].ref), messages[0].observation.name
         earlier = [
             each for group in groups_of(journal, key) for each in group.rows

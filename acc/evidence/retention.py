@@ -102,15 +102,16 @@ class Retention(Base):
         return PrunePlan(judged, tuple(doomed), tuple(kept), self._pruned)
 
     def _pruned(self, doomed: Sequence[Doom]) -> Pruned:
-        shield, count, left = Shield(self.journal), 0, dict[str, None]()
+        shield, count = Shield(self.journal), 0
         wanted = {(doom.thread, doom.branch, doom.ref) for doom in doomed}
         for key in dict.fromkeys(doom.thread for doom in doomed):
             groups = groups_of(self.journal, key)
             judged = [each for each in groups if (key, each.branch, each.ref) in wanted]
-            rows = [row for each in judged if not shield.over(each) for row in each.rows]
+            going = [each for each in judged if not shield.over(each)]
+            rows = [(group.branch, each.seq) for group in going for each in group.rows]
             count += len(rows)
-            left |= dict.fromkeys(self.forget(key, rows))
-        return Pruned(count, 0, tuple(left))
+            self.journal.prune(key, rows)
+        return Pruned(count, 0, tuple(self.memory.index.clean()))
 
     def prune(self, policy: Deletion, **how: Any) -> Pruned:
         """Delete what a policy deletes; arguments are those of `plan_prune`."""
@@ -132,12 +133,10 @@ class Retention(Base):
 
     def _expired(self, last: Mapping[ThreadKey, str], doomed: Sequence[Doom]) -> Pruned:
         """Delete the threads that nobody committed to since."""
-        keys = [doom.thread for doom in doomed]
-        still = [key for key in keys if last_of(self.journal, key) == last[key]]
-        index, every = self.memory.index, dict.fromkeys(still)
-        index.erase(every)
+        keys = (doom.thread for doom in doomed)
+        still = (key for key in keys if last_of(self.journal, key) == last[key])
         gone = [self.journal.delete_thread(key) for key in still]
-        return Pruned(sum(gone), len(gone), tuple(index.erase(every)))
+        return Pruned(sum(gone), len(gone), tuple(self.memory.index.clean()))
 
     def expire(self, older_than: timedelta, **scope: str | None) -> Pruned:
         """Delete the threads of a scope that nobody committed to for so long, but for those that are held."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -141,21 +140,13 @@ class Targeted:
 
     @cached_property
     def earlier(self) -> tuple[ThreadKey, ...]:
-        """The threads in which an erasure before has taken it, if nothing of it is left."""
-        if self.rows or self.deleted:
-            return ()
-        found = list(filter(self._journal.tombstones, self.scope))
-        found += [key_of(self.target.thread)] if self.target.thread is not None else []
+        """The threads in which an erasure before, that may have been cut short, took some of it."""
+        notes = (note.thread for note in self._journal.unindexed())
+        found = [key for key in notes if self.target.has(key) or key.agent == AGENT]
+        if not self.rows and not self.deleted:
+            found += filter(self._journal.tombstones, self.scope)
+            found += [key_of(self.target.thread)] if self.target.thread is not None else []
         return tuple(dict.fromkeys(found))
-
-    @property
-    def gone(self) -> dict[ThreadKey, set[tuple[str, str]] | None]:
-        """What the index loses: messages by branch and ref, None for a thread that goes whole."""
-        rows = defaultdict[ThreadKey, set[tuple[str, str]]](set)
-        for row in self.rows:
-            rows[row.thread].add((row.branch, row.ref))
-        before = (key for key in self.earlier if key not in self.scope)
-        return {**dict.fromkeys((*self.deleted, *before)), **rows}
 
     @property
     def is_guess(self) -> bool:

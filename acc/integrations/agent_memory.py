@@ -9,13 +9,16 @@ current step stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import config as runs
 from langgraph.config import get_stream_writer
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import now_line
@@ -53,13 +56,25 @@ TRIES = 3
 """How often a pass is made whose thread another run goes on with."""
 
 
+@contextmanager
+def _unstreamed() -> Iterator[None]:
+    """Keep what models write in the block out of what LangGraph streams to the user, whoever asks them."""
+    quiet = runs.merge_configs(runs.ensure_config(), {"tags": [TAG_NOSTREAM]})
+    token = runs.var_child_runnable_config.set(quiet)
+    try:
+        yield
+    finally:
+        runs.var_child_runnable_config.reset(token)
+
+
 class AgentMemory(Looking):
     """The memory of an agent in a graph: what node, middleware and summarizer share."""
 
     def _performed(self, doing: Doing[T]) -> T | None:
         """Carry out what the memory does; None if a shadow failed: it stops no agent."""
         if isinstance(self.controller, MemoryController):
-            return perform(self._aside(doing))
+            with _unstreamed():
+                return perform(self._aside(doing))
         raise ConfigurationError(
             "an AsyncMemoryController in a graph that is run with invoke",
             where="controller",
@@ -68,9 +83,10 @@ class AgentMemory(Looking):
 
     async def _awaited(self, doing: Doing[T]) -> T | None:
         """Like `_performed`, without blocking the event loop."""
-        if isinstance(self.controller, MemoryController):
-            return await self.controller.beside(perform, self._aside(doing))
-        return await self.controller.carried_out(self._aside(doing))
+        with _unstreamed():
+            if isinstance(self.controller, MemoryController):
+                return await self.controller.beside(perform, self._aside(doing))
+            return await self.controller.carried_out(self._aside(doing))
 
     def _aside(self, doing: Doing[T]) -> Doing[T | None]:
         try:

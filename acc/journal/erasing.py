@@ -2,21 +2,22 @@
 
 What was said stays, but for what is erased. The commits before the erased words stay as they are; others take the
 place of those after it (`acc.evidence.replay` makes them). Of each that goes, the hash stays as a tombstone: a
-checkpoint with such a state is told.
+checkpoint with such a state is told. What the index has yet to lose is noted in the same transaction.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import bindparam, delete, select, text, update
 
 from acc.errors import ConflictError
 from acc.journal.committing import ADD_COMMIT, Committing, commit_row
-from acc.journal.names import Key, Place, key_of
+from acc.journal.names import Key, Place, ThreadKey, key_of
 from acc.journal.opened import reads, writes
 from acc.journal.record import Entry, record_of
 from acc.journal.tables import (
@@ -31,6 +32,9 @@ from acc.journal.tables import (
 )
 from acc.turn.observations import is_ingested
 
+UNINDEXED = -1
+"""Stands in a tombstone in place of a branch: the index has yet to lose the message, or with no ref the thread."""
+
 _BLANK = text(
     "UPDATE messages SET text = '', name = '', call_id = '', message_id = '', digest = '' WHERE id = :id"
 )
@@ -38,6 +42,16 @@ _NAME_ANEW = text(  # a turn's identity is a digest of the words
     "UPDATE turns SET identity = :identity"
     " WHERE branch_id = :branch_id AND first_seq <= :seq AND last_seq >= :seq"
 )
+
+
+@dataclass(frozen=True)
+class Unindexed:
+    """An erased message of a branch, or with an empty ref a whole thread, that the index has yet to lose."""
+
+    thread: ThreadKey
+    branch: str
+    ref: str
+    id: int
 
 
 @dataclass(frozen=True)
@@ -125,15 +139,16 @@ class Erasing(Committing):
             own = (MESSAGES.c.branch_id == ids[branch]) & (MESSAGES.c.seq == seq)
             row = self._execute(select(MESSAGES).where(own)).first()
             if row is not None:
-                self._overwrite(row)
+                self._overwrite(key_of(thread), branch, row)
                 found.append(int(row.id))
         return found
 
-    def _overwrite(self, row: Any) -> None:
+    def _overwrite(self, key: ThreadKey, branch: str, row: Any) -> None:
         """Blank a message; a tombstone says which it was."""
         if row.digest:
             said = "" if is_ingested(row.ref) else row.message_id
             self._bury(row.branch_id, seq=row.seq, ref=row.ref, digest=row.digest, message_id=said)
+            self._note_unindexed(key, branch, row.ref)
         self._execute(_BLANK, {"id": row.id})
         turn = {"branch_id": row.branch_id, "seq": row.seq}
         self._execute(_NAME_ANEW, {**turn, "identity": os.urandom(16)})
@@ -193,6 +208,7 @@ class Erasing(Committing):
             self._execute(delete(table).where(table.c.thread_id == thread_id))
         self._execute(delete(THREADS).where(THREADS.c.id == thread_id))
         self._bury(0, digest=key.digest(self._digest_key))
+        self._note_unindexed(key, "", "")
         return count
 
     def _bury(self, branch_id: int, **values: Any) -> None:
@@ -208,6 +224,26 @@ class Erasing(Committing):
             return self._commit_with(branches, digest) is None
         own = TOMBSTONES.c.branch_id.in_(branches), TOMBSTONES.c.ref == ""
         return self._is_there(*own, TOMBSTONES.c.digest == digest)
+
+    def _note_unindexed(self, key: ThreadKey, branch: str, ref: str) -> None:
+        """Keep what the index has yet to lose, with the names of thread and branch, until it has lost it."""
+        self._bury(UNINDEXED, ref=ref, message_id=json.dumps([*vars(key).values(), branch]))
+
+    @reads
+    def unindexed(self) -> list[Unindexed]:
+        """Return what was erased, pruned or deleted, and what the index has yet to lose."""
+        own = select(TOMBSTONES).where(TOMBSTONES.c.branch_id == UNINDEXED)
+        rows = self._execute(own.order_by(TOMBSTONES.c.id))
+        found = ((json.loads(row.message_id), row) for row in rows)
+        return [Unindexed(ThreadKey(*key), branch, r.ref, r.id) for (*key, branch), r in found]
+
+    def settle(self, notes: Sequence[Unindexed]) -> None:
+        """Note that the index has lost these."""
+        if notes:
+            done = delete(TOMBSTONES).where(TOMBSTONES.c.id == bindparam("note"))
+            gone = [{"note": each.id} for each in notes]
+            self._write(None, lambda journal: journal._execute(done, gone))
+            self.scrub()  # they named threads
 
 
 def _too_late(thread: Key, what: str) -> ConflictError:

@@ -133,7 +133,7 @@ TOMBSTONES = Table(
     *_text("ref", "message_id"), Column("digest", Text, nullable=False, index=True), *_text("at"),
 )  # fmt: skip
 """What an erasure blanked. A state that it took away has a row with its hash, no ref and number 0; a thread that was
-deleted, a row of branch 0 with a digest of its names."""
+deleted, a row of branch 0 with a digest of its names. A row of branch -1 says what the index has yet to lose."""
 
 HOLDS = Table(
     "holds", METADATA, _id(), _of("thread_id", "threads"), *_text("ref", "reason", "at"),

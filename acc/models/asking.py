@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -170,6 +171,7 @@ _FIXES = {
     "key_refused": "set a valid key: OPENAI_API_KEY, api_key=, or a client that has one",
     "forbidden": "allow the model for the key's project, or name a model that the key may use",
     "not_found": "name a model that GET /v1/models lists; base URLs usually end with /v1",
+    "unsendable": "check the base URL (http:// or https://, host, /v1) and the key's characters",
     "quota": "raise the limit in the provider's billing settings, or use another key",
     "context_overflow": "use a model that reads more, or compress earlier (compress_over)",
     "unreachable": "check that the server runs, and that the base URL names it",
@@ -203,24 +205,31 @@ def failure_of(error: Exception) -> tuple[str, str]:
 
 def _by_type(chain: list[Any]) -> str:
     """Return the name of what happened where no status tells it: the first type that an error of the chain has."""
-    import httpx  # most SDKs raise from its errors
     import openai
     from langchain_core import exceptions as langchain
 
+    # what the SDKs raise from: an error can only have a type of a module that is loaded
+    http: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+
+    def of(*names: str) -> list[type[Exception]]:
+        return [getattr(module, name) for module in http for name in names]
+
     types: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
+        ("unsendable", (UnicodeEncodeError, *of("UnsupportedProtocol", "LocalProtocolError", "InvalidURL"))),
         ("key_refused", (langchain.ModelAuthenticationError,)),
         ("forbidden", (langchain.ModelPermissionDeniedError,)),
         ("not_found", (langchain.ModelNotFoundError,)),
         ("rate_limited", (langchain.ModelRateLimitError,)),
         ("context_overflow", (langchain.ContextOverflowError,)),
         ("bad_request", (langchain.ModelInvalidRequestError,)),
+        ("refusal", (langchain.ModelRefusalError,)),
         ("server_error", (langchain.ModelAPIError,)),
-        ("malformed_reply", (json.JSONDecodeError, UnicodeDecodeError, httpx.DecodingError,
-                             openai.APIResponseValidationError)),
-        ("timeout", (TimeoutError, openai.APITimeoutError, httpx.TimeoutException,
-                     langchain.ModelTimeoutError)),
-        ("unreachable", (ConnectionError, openai.APIConnectionError, httpx.TransportError,
-                         langchain.ModelConnectionError)),
+        ("malformed_reply", (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError,
+                             *of("DecodingError"))),
+        ("timeout", (TimeoutError, openai.APITimeoutError, langchain.ModelTimeoutError,
+                     *of("TimeoutException"))),
+        ("unreachable", (ConnectionError, openai.APIConnectionError, langchain.ModelConnectionError,
+                         *of("TransportError"))),
     )  # fmt: skip
     return next((name for name, of in types if any(isinstance(e, of) for e in chain)), "error")
 
@@ -240,6 +249,6 @@ def error_of(outcome: str, detail: str, where: str, usage: Usage) -> AccError:
     fix = _FIXES.get(outcome, "read what the endpoint says, and check the settings of the model")
     if outcome in ("key_refused", "forbidden"):
         return AuthenticationError(what, where=where, hint=fix)
-    if outcome == "not_found":
+    if outcome in ("not_found", "unsendable"):
         return ConfigurationError(what, where=where, hint=fix)
     return CompressionError(what, where=where, hint=fix, outcome=outcome, usage=asdict(usage))

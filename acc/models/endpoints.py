@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -111,7 +112,7 @@ class OpenAIModel(AskedModel):
         key = api_key or os.environ.get("OPENAI_API_KEY")
         super().__init__(
             model,
-            where=f"{model} at {_without_credentials(getattr(client, 'base_url', None) or url)}",
+            where=f"{model} at {_address(getattr(client, 'base_url', None) or url, model)}",
             secret=getattr(client, "api_key", None) or key,
             format=format,
         )
@@ -131,8 +132,9 @@ class OpenAIModel(AskedModel):
                 "set OPENAI_API_KEY, or give base_url for a local server (NAME@http://host:port/v1)"
             )
             raise ConfigurationError(f"no key for {model}", where="OpenAIModel", hint=hint)
-        else:
-            _check_sendable(url or "https://", key or "", self.where)
+        elif not (f"{key}".isascii() and f"{key}".isprintable()):
+            what, hint = "the key has characters that no header can hold", "check OPENAI_API_KEY"
+            raise ConfigurationError(what, where=self.where, hint=hint)
         self._given, self._timeout, self._retries = client, timeout, attempts - 1
         self._sync: Any = None if is_async else client
         self._async: Any = client if is_async else None
@@ -194,19 +196,19 @@ class OpenAIModel(AskedModel):
             ) from error
 
 
-def _check_sendable(url: str, key: str, where: str) -> None:
-    """Raise if no request can have this address or this key: a header is a line of ASCII."""
-    if not url.startswith(("http://", "https://")) or not (key.isascii() and key.isprintable()):
-        raise ConfigurationError(
-            "the address is none of HTTP, or the key has characters that cannot be sent",
-            where=where,
-            hint="check the base URL (http:// or https://, host, /v1), and the key's characters",
-        )
+def _address(url: Any, model: str) -> str:
+    """Return an address without what stands before its host.
 
-
-def _without_credentials(url: Any) -> str:
-    parts = urlsplit(str(url or "https://api.openai.com/v1"))
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+    Raises:
+        ConfigurationError: No request can have it.
+    """
+    with suppress(ValueError):
+        parts = urlsplit(str(url or "https://api.openai.com/v1"))
+        if parts.scheme in ("http", "https") and parts.hostname:
+            return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+    hint = "such as http://127.0.0.1:8000/v1"  # a password in the address is not repeated
+    what, where = "the address is none of HTTP", f"{model} at its base_url"
+    raise ConfigurationError(what, where=where, hint=hint)
 
 
 _RUN: Any = {"tags": ["nostream"], "run_name": "acc_compressor"}

@@ -61,7 +61,7 @@ _WORDS = (
     "code", "output",
 )  # fmt: skip
 _INSIDE = ("source", "file", "resource", "input_audio", "audio", "data")
-_FILE = ("data", "base64", "blob", "file_data")
+_FILE = ("data", "base64", "bytes", "blob", "file_data")
 _DATA = (*_FILE, "url", "file_url")
 _MIMES = ("mime_type", "mimeType", "media_type")
 _UNREADABLE = (*_FILE, "encrypted_content", "signature")
@@ -206,7 +206,7 @@ def _words(value: Any) -> Iterator[str]:
             yield from _words(entry)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            if key in _DATA and isinstance(inner, str):
+            if key in _DATA and isinstance(inner, str | bytes):
                 yield _decoded(inner, value)
             elif key in _WORDS or isinstance(inner, Mapping):
                 yield from _words(inner)
@@ -214,8 +214,11 @@ def _words(value: Any) -> Iterator[str]:
                 yield from _words([entry for entry in inner if isinstance(entry, Mapping)])
 
 
-def _decoded(data: str, body: Mapping[str, Any]) -> str:
+def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
     """Return the text in a part's data; empty for a picture, another binary file, or a URL."""
+    if isinstance(data, bytes):
+        read = data.decode(errors="replace")
+        return "" if "\ufffd" in read or "\x00" in read else read
     head, comma, _ = data[:_MOST_HEAD].partition(",")
     is_url = bool(comma) and head.startswith("data:")
     mime = head.removeprefix("data:").partition(";")[0] if is_url else first(body, _MIMES)
@@ -252,7 +255,11 @@ def _has_text(value: Any) -> bool:
 
 
 def _readable(value: Any) -> Any:
-    """Remove the fields that only the provider can read."""
+    """Remove what only the provider can read: some fields, bytes, the data of URLs."""
+    if isinstance(value, bytes):
+        return "[bytes]"
+    if isinstance(value, str) and value.startswith("data:"):
+        return value[:_MOST_HEAD].partition(",")[0]
     if isinstance(value, Mapping):
         return {k: _readable(v) for k, v in value.items() if k not in _UNREADABLE}
     return [_readable(entry) for entry in value] if isinstance(value, list | tuple) else value

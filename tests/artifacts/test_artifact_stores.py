@@ -76,7 +76,7 @@ def test_with_another_embedder_it_begins_anew(tmp_path: Path) -> None:
 
 def test_a_compaction_cut_short_leaves_an_index_that_can_be_filled(tmp_path: Path) -> None:
     """It was killed after the old files were deleted; what the new ones hold goes with the next compaction."""
-    folder, new = tmp_path / "chroma", tmp_path / "chroma-new"
+    folder, new = tmp_path / "chroma", tmp_path / "chroma" / "new"
     with closing(ChromaStore.embedded(new)) as store:
         store.add(THREAD, [said(1, "kept")])
     with closing(ChromaStore.embedded(folder)) as store:

@@ -183,6 +183,16 @@ def test_a_model_is_told_the_role_whose_memory_it_maintains(tmp_path: Path) -> N
     assert "working as planner in a multi-agent conversation. You plan." in model.asked[0]
 
 
+def test_what_runs_behind_the_roles_is_their_memorys(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path, behind=True, model=takes_all) as memory:
+        team = RoleMemory(memory, ROLES, thread="pipeline")
+        team.update("planner", said(("user", RULE), ("agent", "Good.")))
+        assert memory.settle()
+        store = memory.index.store
+        assert store is not None
+        assert store.count(team.thread("planner")) == 2
+
+
 def test_async_roles_share_a_board(tmp_path: Path) -> None:
     async def run() -> None:
         opened = AsyncMemoryController.open(tmp_path, store="none", model=takes_all)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from helpers_evidence import Scripted, check_gone, evidence_of, fact, left_of, opened, pin, talk
 
-from acc.errors import ConflictError, InputError, StateError
+from acc.artifacts.chroma import ChromaStore
+from acc.errors import ConflictError, InputError, StateError, StoreError
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.state.proposal import Proposal, ProposedLater, ProposedRecord
@@ -199,6 +200,43 @@ def test_nothing_is_named_or_found(tmp_path: Path) -> None:
         talk(memory, FIRST)
         with pytest.raises(InputError, match="nothing of it"):
             evidence_of(memory).erase(Target(thread="t", refs=("u9",)))
+
+
+def test_an_index_that_failed_loses_the_words_when_it_is_well_again(tmp_path: Path) -> None:
+    secret = "The door code is xylophone."
+    store = ChromaStore.embedded(
+        tmp_path / "index"
+    )  # beside the memory: no search of files reaches it
+    with opened(tmp_path / "memory", store=store) as memory:
+        talk(memory, "Good morning.", secret, "Good night.")
+        memory.settle()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(store, "delete", _down)
+            assert not evidence_of(memory).erase(Target(words=("xylophone",))).proved
+        assert store.count() == 3
+        receipt = evidence_of(memory).erase(Target(words=("xylophone",)))
+        assert receipt.proved, receipt
+        assert store.count() == 2
+
+
+def test_an_erasure_that_is_refused_takes_nothing_from_the_index(tmp_path: Path) -> None:
+    store = ChromaStore.embedded(tmp_path / "index")
+    with opened(tmp_path / "memory", store=store) as memory:
+        talk(memory, "Good morning.", "The door code is xylophone.")
+        plan = evidence_of(memory).plan_erasure(Target(words=("xylophone",)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(memory.journal, "commit_anew", _refused)
+            with pytest.raises(ConflictError):
+                plan.apply()
+        assert store.count() == 2
+
+
+def _down(*_: object, **__: object) -> None:
+    raise StoreError("down", where="test", hint="wait")
+
+
+def _refused(*_: object, **__: object) -> None:
+    raise ConflictError("somebody committed", where="test", hint="again")
 
 
 def test_a_copy_in_the_folder_is_named(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from acc.evidence.target import Target
 from acc.evidence.traces import ErasedTraces
 from acc.journal import Journal, ThreadKey
 from acc.journal.boards import BoardState
+from acc.journal.names import home
 from acc.state.policy import Policy
 from acc.turn.turn import Turn
 
@@ -65,7 +66,7 @@ class Kill:
         ]
         steps += [
             (Journal, name)
-            for name in ("commit_anew", "delete_thread", "prune", "scrub")
+            for name in ("commit_anew", "delete_thread", "prune", "settle", "scrub")
         ]  # fmt: skip
         with ExitStack() as stack:
             for owner, name in [*steps, (ErasedTraces, "left_in")]:
@@ -130,6 +131,7 @@ def _check_rid(memory: MemoryController[Any]) -> None:
         if each.digest
     }
     assert {place_of(id_)[:2] for id_ in store._ids()} <= kept
+    assert journal.unindexed() == []
     report = journal.verify([memory.policy, Policy(schema=BoardState)])
     assert report.is_clean, report.damages
 
@@ -146,7 +148,8 @@ def _guesses(memory: MemoryController[Any]) -> list[str]:
 
 def _check_shown(memory: MemoryController[Any]) -> None:
     """Check that recall shows no erased message, though the store may still have it."""
-    for key in (ANA, OTHER, ThreadKey("t")):
+    erased = {note.thread for note in memory.journal.unindexed()}
+    for key in erased - {home()}:
         messages = memory.journal.messages(key, also_open=True)
         if not any(SECRET in each.message.text for each in messages):
             assert MESSAGE not in _shown(memory, key)

@@ -180,6 +180,26 @@ def test_threads_expire(tmp_path: Path) -> None:
         assert evidence.prune(Age(timedelta(days=30))).messages == 1
 
 
+def test_a_thread_that_comes_back_while_others_expire_stays(tmp_path: Path) -> None:
+    clock = Clock()
+    with opened(tmp_path, clock=clock) as memory:
+        talk(memory, "One.", thread="a")
+        talk(memory, "Two.", thread="b")
+        clock.at += timedelta(days=100)
+        plan = evidence_of(memory).plan_expiry(timedelta(days=90))
+        assert len(plan.doomed) == 2
+        delete = memory.journal.delete_thread
+
+        def comes_back(key: Any) -> int:
+            talk(memory, "I am here again.", thread="b" if key.thread == "a" else "a")
+            return int(delete(key))
+
+        memory.journal.delete_thread = comes_back  # type: ignore[method-assign]
+        assert plan.apply().threads == 1
+        (left,) = memory.threads()
+        assert [m.text for m in memory.journal.texts(left, ["u1", "u2"])][-1] == "I am here again."
+
+
 def test_a_policy_deletes_on_the_branch_that_it_judged(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         first = talk(memory, "First words.")

@@ -44,6 +44,7 @@ from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware, MemorySummarizer
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
+from acc.state.proposal import Proposal
 from acc.testing.chat_model import ScriptedChatModel, call
 
 
@@ -215,6 +216,27 @@ def test_the_stream_shows_the_answer_and_no_memory(build: Any) -> None:
     events = [e for e in graph.stream(given, CONFIG, stream_mode="custom") if "memory" in e]
     assert events[0]["memory"] == "committed"
     assert events[0]["version"] == state_of(graph.get_state(CONFIG).values).version
+
+
+@pytest.mark.parametrize("build", [graph_of, agent_of])
+def test_what_a_compressor_of_ones_own_asks_is_not_streamed(build: Any) -> None:
+    inner = ScriptedChatModel(script=lambda _: "secret draft")
+
+    def compress(_: Any) -> Proposal:
+        inner.invoke("Compress.")
+        return Proposal()
+
+    graph = build(memory_of(model=compress), fine())
+    given = {"messages": [("user", RULE)]}
+    tokens = [m for m, _ in graph.stream(given, CONFIG, stream_mode="messages")]
+    assert inner.prompts
+    assert not any("draft" in str(m.text) for m in tokens)
+
+    async def streamed() -> list[Any]:
+        whole = build(memory_of(model=compress), fine())
+        return [m async for m, _ in whole.astream(given, CONFIG, stream_mode="messages")]
+
+    assert not any("draft" in str(m.text) for m in asyncio.run(streamed()))
 
 
 # Prebuilt agents

@@ -204,6 +204,23 @@ class TestObserversThatFail:
         assert len(lines.of("step")) == 2, "the others are told all the same"
         assert MARK not in lines.told()
 
+    def test_one_that_fails_is_told_of_the_end(self) -> None:
+        told: list[str] = []
+
+        class Observer:
+            def __getattr__(self, name: str) -> Any:
+                told.append(name)
+                if name == "stage_begins":
+                    raise RuntimeError(MARK)
+                return lambda *_: None
+
+        class Backend:
+            def begins(self, *_: Any) -> Any:
+                return Observer()
+
+        Watched(Backend()).say(RULE)
+        assert told == ["stage_begins", "ends"]
+
     def test_one_that_does_not_begin_is_not_asked_again_in_that_step(self, lines: Lines) -> None:
         class Backend:
             def begins(self, *_: Any) -> Any:

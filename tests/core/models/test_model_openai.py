@@ -168,12 +168,24 @@ def test_a_model_that_is_not_there_and_a_server_that_is_not_there() -> None:
 
 @pytest.mark.parametrize(
     ("url", "key"),
-    [("http://h/v1", "hunter2\n"), ("http://h/v1", "höchstgeheim-hunter2"), ("127.0.0.1/v1", KEY)],
+    [
+        ("http://h/v1", "hunter2\n"),
+        ("http://h/v1", "höchstgeheim-hunter2"),
+        ("127.0.0.1/v1", KEY),
+        ("https://u:hunter2@[your-host]/v1", KEY),
+        ("http://[::1/v1", KEY),
+        ("http:///v1", KEY),
+    ],
 )
 def test_a_key_and_an_address_that_cannot_be_sent_are_refused_at_once(url, key) -> None:
     with pytest.raises(ConfigurationError, match=r"m at .*") as caught:
         OpenAIModel("m", base_url=url, api_key=key)
     assert "hunter2" not in str(caught.value)
+
+
+def test_what_a_client_of_your_own_cannot_send_is_no_failure_of_the_model() -> None:
+    client = openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="sk-höchst", max_retries=0)
+    assert type(ask(OpenAIModel("m", client=client), "sync")) is ConfigurationError
 
 
 def test_credentials_in_an_address_are_not_shown() -> None:
