@@ -30,9 +30,9 @@ from acc.state.tail import Message
 from acc.turn.observations import DOCUMENT, Channel, Observation, storable
 
 PART_BYTES = 2_000
+"""Bytes of a part, at most: some paragraphs. Recall then finds the passage."""
 
 _NO_WORDS = "name a file with text"
-"""Bytes of a part, at most: some paragraphs. Recall then finds the passage."""
 
 
 @dataclass(frozen=True)
