@@ -81,5 +81,6 @@ def test_training_and_packing_give_the_weights_of_the_package(
     made = pack.packed()
     with np.load(pack.WEIGHTS) as shipped:
         assert sorted(shipped.files) == sorted(made)
-        for name in made:
-            assert np.array_equal(made[name], shipped[name]), name
+        for name, value in made.items():  # processors differ in the last bit of a float
+            rtol = 1e-12 if np.asarray(value).dtype.kind == "f" else 0
+            np.testing.assert_allclose(value, shipped[name], rtol=rtol, err_msg=name)
