@@ -101,6 +101,22 @@ def test_a_store_that_fails_fails_no_step_and_catches_up(store: Shaky, behind: b
     assert (store.count(), filled.warnings) == (3, ())
 
 
+def test_after_an_outage_a_commit_fills_its_own_branch_alone(store: Shaky) -> None:
+    journal = Journal(first=1)
+    filled = indexed(journal, store)
+    store.is_down = True
+    journal.write("one")
+    others = [ThreadKey(f"other {number}") for number in range(3)]
+    for thread in others:
+        filled.committed(thread, "main")
+    store.is_down = False
+    filled._rested = 0.0  # its patience is over
+    commit(filled, journal, "two")
+    assert (store.count(THREAD), store.count()) == (2, 2)
+    assert filled.drain()
+    assert store.count() == 8
+
+
 def test_it_goes_on_where_the_store_ends_after_a_crash_or_another_process(store: Shaky) -> None:
     journal = Journal(first=1)
     commit(indexed(journal, store), journal, *(f"number {number}" for number in range(5)))

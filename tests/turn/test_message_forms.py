@@ -368,3 +368,14 @@ def test_any_parts_are_read_or_refused(role: str, parts: list[Any]) -> None:
         except InputError:
             continue
         assert all(isinstance(text, str) for part in message.parts for text in part)
+
+
+def test_bytes_and_data_of_a_part_that_nobody_knows_are_no_words() -> None:
+    picture = {"image": {"format": "png", "source": {"bytes": b"\x89PNG" * 5_000}}}
+    drawing = {"type": "sketch", "at": "data:image/png;base64," + "A" * 50_000}
+    text = {"type": "document", "title": "a.txt", "source": {"bytes": b"Never restart db-2."}}
+    said = {"role": "user", "content": ["Look.", picture, drawing, text]}
+    seen = Turn.from_messages([said]).observations
+    assert max(len(each.text) for each in seen) < 200
+    (found,) = (each for each in seen if "db-2" in each.text)
+    assert found.channel is Channel.DOCUMENT
