@@ -24,7 +24,7 @@ from pathlib import Path
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.clients import translated
 from acc.artifacts.recall import Recall, backwards
-from acc.artifacts.store import BATCH, lane_of
+from acc.artifacts.store import BATCH, Branches, lane_of
 from acc.errors import AccError, InputError, StoreError
 from acc.gate import Candidate
 from acc.journal import Head, Journal, StoredMessage, ThreadKey
@@ -123,10 +123,9 @@ class Indexing:
         if self.store is None:
             return
         self.note()
-        place = thread, branch
-        self._waiting[place] = None
+        self._waiting[thread, branch] = None
         if self._worker is None:
-            self._fill(place)
+            self._fill((thread, branch))
         else:
             with suppress(RuntimeError):  # somebody closes it just now
                 self._worker.submit(self._fill)
@@ -136,8 +135,8 @@ class Indexing:
         self._rested = 0.0
         if self._worker is None:
             self._fill()
-        else:
-            wait([self._worker.submit(self._fill)], timeout)
+        elif wait([self._worker.submit(self._fill)], timeout).not_done:
+            return False
         return not self._waiting
 
     def close(self) -> None:
@@ -179,7 +178,7 @@ class Indexing:
                 done = store.last(thread, branch) - 1
             branches = self._branches(thread, branch)
             forked = max((up_to or 0 for _, up_to in branches), default=0)
-            rows = (each for each in self._messages(thread, branch, max(done, forked) + 1))
+            rows = self._messages(thread, branch, max(done, forked) + 1)
             while batch := list(islice(rows, BATCH)):
                 count += store.add(thread, batch)
                 held = self._numbered(thread, branch, [each.seq for each in batch])
@@ -266,7 +265,7 @@ class Indexing:
             if (lacks := size.taken - there.get(lane_of(*name), 0)) > 0:
                 yield name, lacks
 
-    def _branches(self, thread: ThreadKey, branch: str) -> Sequence[tuple[str, int | None]]:
+    def _branches(self, thread: ThreadKey, branch: str) -> Branches:
         return ((MAIN, None),) if branch == MAIN else self._journal.lineage(thread, branch)
 
     def _messages(

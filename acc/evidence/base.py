@@ -38,11 +38,6 @@ class Base:
         found = self.journal.database.files if folder is None else folder.rglob("*")
         return sorted(path for path in found if path.is_file())
 
-    def forget(self, key: ThreadKey, rows: Sequence[StoredMessage]) -> list[str]:
-        """Forget messages of a thread, while its states stay; return what may still hold them."""
-        self.journal.prune(key, [(each.branch, each.seq) for each in rows])
-        return self.memory.index.clean()
-
     def threads(self, thread: Key | None = None, **scope: str | None) -> Iterator[ThreadKey]:
         """Yield the threads of a scope (tenant, user, agent), those of documents, too. None stands for any name."""
         if thread is not None:

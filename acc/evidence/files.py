@@ -109,7 +109,8 @@ class Files(Base):
         if done.is_new:
             index.committed(key, MAIN)
         if replace:
-            self.forget(key, earlier)
+            journal.prune(key, [(each.branch, each.seq) for each in earlier])
+            index.clean()  # what it cannot reach now, the next deletion does
         return Ingested(name, ref, len(messages), done.is_new, len(earlier) if replace else 0)
 
     def documents(self, **scope: str | None) -> tuple[Document, ...]:

@@ -132,7 +132,7 @@ class OpenAIModel(AskedModel):
                 "set OPENAI_API_KEY, or give base_url for a local server (NAME@http://host:port/v1)"
             )
             raise ConfigurationError(f"no key for {model}", where="OpenAIModel", hint=hint)
-        elif not (f"{key}".isascii() and f"{key}".isprintable()):
+        elif key and not (key.isascii() and key.isprintable()):
             what, hint = "the key has characters that no header can hold", "check OPENAI_API_KEY"
             raise ConfigurationError(what, where=self.where, hint=hint)
         self._given, self._timeout, self._retries = client, timeout, attempts - 1

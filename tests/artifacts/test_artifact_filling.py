@@ -12,6 +12,7 @@ from messages import THREAD, Journal, indexed
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.store import Row
+from acc.controller import indexing
 from acc.controller.indexing import Indexing
 from acc.errors import StoreError
 from acc.journal import StoredMessage, ThreadKey
@@ -71,6 +72,17 @@ def test_behind_a_commit_returns_at_once_and_drain_waits(store: Shaky) -> None:
     index.close()
 
 
+def test_what_a_worker_has_begun_is_not_there_yet(store: Shaky) -> None:
+    journal = Journal(first=1)
+    index = indexed(journal, store, behind=True)
+    store.gate = threading.Event()
+    commit(index, journal, "one")
+    assert not index.drain(0.2)
+    store.gate.set()
+    assert index.drain(10)
+    assert store.count() == 1
+
+
 @pytest.mark.parametrize("fault", [StoreError("disk", where="test", hint="wait"), OSError("disk")])
 @pytest.mark.parametrize("behind", [False, True])
 def test_a_journal_that_cannot_be_read_fails_no_step(
@@ -101,7 +113,10 @@ def test_a_store_that_fails_fails_no_step_and_catches_up(store: Shaky, behind: b
     assert (store.count(), filled.warnings) == (3, ())
 
 
-def test_after_an_outage_a_commit_fills_its_own_branch_alone(store: Shaky) -> None:
+def test_after_an_outage_a_commit_fills_its_own_branch_alone(
+    store: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "PATIENCE", 0.0)
     journal = Journal(first=1)
     filled = indexed(journal, store)
     store.is_down = True
@@ -110,7 +125,6 @@ def test_after_an_outage_a_commit_fills_its_own_branch_alone(store: Shaky) -> No
     for thread in others:
         filled.committed(thread, "main")
     store.is_down = False
-    filled._rested = 0.0  # its patience is over
     commit(filled, journal, "two")
     assert (store.count(THREAD), store.count()) == (2, 2)
     assert filled.drain()
